@@ -9,7 +9,7 @@
 
 #include "agents/run_context.h"
 #include "base/callback.h"
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 #include "inference/inference.h"
 #include "runs/runs.h"
 
@@ -18,7 +18,7 @@ namespace sluice::agents {
 class RunFiller final : private inference::FillerListener {
  public:
   // All must outlive this. `trouble`: the small model could not be asked, and why. `output` may drop this.
-  RunFiller(const RunContext& context, const harness::Dispatch& dispatch, runs::EventOutput& output,
+  RunFiller(const RunContext& context, const dispatch::Dispatch& dispatch, runs::EventOutput& output,
             Callback<void(std::string)> trouble)
       : context_(context), dispatch_(dispatch), output_(output), trouble_(std::move(trouble)) {}
 
@@ -43,7 +43,7 @@ class RunFiller final : private inference::FillerListener {
   void on_filler_trouble(std::string what) override { trouble_(std::move(what)); }
 
   const RunContext& context_;
-  const harness::Dispatch& dispatch_;
+  const dispatch::Dispatch& dispatch_;
   runs::EventOutput& output_;
   Callback<void(std::string)> trouble_;
   bool has_words_ = false;  // real ones: no more filler

@@ -14,8 +14,8 @@
 #include "api/fake_mint.h"
 #include "base/bytes.h"
 #include "base/digest.h"
+#include "dispatch/dispatch.h"
 #include "files/fake_contents.h"
-#include "harness/harness.h"
 #include "net/fake_client.h"
 #include "store/simulated_store.h"
 #include "world/fake_world.h"
@@ -23,11 +23,11 @@
 namespace sluice::api {
 
 // An agent that says what the test says.
-class PlayedAgent final : public harness::Dispatcher {
+class PlayedAgent final : public dispatch::Dispatcher {
  public:
   explicit PlayedAgent(world::Loop& loop) : loop_(loop) {}
 
-  std::unique_ptr<harness::Work> dispatch(harness::Dispatch work, harness::DispatchListener& its_listener) override {
+  std::unique_ptr<dispatch::Work> dispatch(dispatch::Dispatch work, dispatch::DispatchListener& its_listener) override {
     last = std::move(work);
     ++dispatch_count;
     listener = &its_listener;
@@ -40,16 +40,16 @@ class PlayedAgent final : public harness::Dispatcher {
   bool keeps_boxes() const override { return true; }
   int warm_available() const override { return 3; }
 
-  harness::Dispatch last;
+  dispatch::Dispatch last;
   int dispatch_count = 0;
   std::vector<model::ConversationId> released;
   std::vector<model::RunId> forgotten;
-  harness::DispatchListener* listener = nullptr;  // null: no run is active
+  dispatch::DispatchListener* listener = nullptr;  // null: no run is active
 
  private:
   world::Loop& loop_;
 
-  struct Played final : harness::Work {
+  struct Played final : dispatch::Work {
     explicit Played(PlayedAgent& agent) : agent_(agent) {}
     ~Played() override { agent_.listener = nullptr; }
     void stop(Callback<void()> gone) override {
@@ -199,7 +199,7 @@ class ApiTest : public testing::Test {
   // The agent cannot continue without a human; its sandbox is gone.
   void agent_asks(std::vector<model::RequestedItem> items) {
     ASSERT_NE(agent.listener, nullptr);
-    harness::Gate gate{.reason = "It needs a human.", .items = std::move(items), .checkpoint = "{}"};
+    dispatch::Gate gate{.reason = "It needs a human.", .items = std::move(items), .checkpoint = "{}"};
     agent.listener->on_gate(std::move(gate));
     loop.settle();
   }

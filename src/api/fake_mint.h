@@ -11,7 +11,7 @@ class FakeMint final : public ExecutionMint {
  public:
   FakeMint(const world::Loop& loop, world::IdSource& ids) : loop_(loop), ids_(ids) {}
 
-  MintedExecution make(const harness::Dispatch& dispatch, model::TenantId tenant) override {
+  MintedExecution make(const dispatch::Dispatch& dispatch, model::TenantId tenant) override {
     last = dispatch;
     const auto now = loop_.now().ms;
     MintedExecution out;
@@ -42,7 +42,7 @@ class FakeMint final : public ExecutionMint {
     return R"({"callback":{"token":"asbx_)" + execution.id.text() + R"("}})";
   }
 
-  harness::Dispatch last;
+  dispatch::Dispatch last;
 
  private:
   const world::Loop& loop_;

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "config/config.h"
+#include "dispatch/dispatch.h"
 #include "egress/egress.h"
-#include "harness/harness.h"
 #include "net/net.h"
 #include "runner/runner.h"
 #include "sandbox/sandbox.h"
@@ -34,7 +34,7 @@ class AgentRuntime final {
   static Result<std::unique_ptr<AgentRuntime>> open(const config::Config& config, const std::string& data_dir,
                                                     AgentRuntimeNeeds needs);
 
-  harness::Dispatcher& dispatcher() { return *dispatcher_; }
+  dispatch::Dispatcher& dispatcher() { return *dispatcher_; }
   bool has_sandbox() const { return sandbox_ != nullptr; }
   world::SharedWorkers& workers() { return *shared_workers_; }
   // Calls `done` when no sandbox is left.
@@ -51,7 +51,7 @@ class AgentRuntime final {
   std::unique_ptr<world::SharedWorkers> shared_workers_;
   std::unique_ptr<world::Workers> resolvers_;  // separate, because a name lookup can take seconds and would delay files
   std::unique_ptr<egress::Egress> egress_;     // null: without a sandbox no egress is needed
-  std::unique_ptr<harness::Dispatcher> dispatcher_;
+  std::unique_ptr<dispatch::Dispatcher> dispatcher_;
 };
 
 }  // namespace sluice::app

@@ -16,7 +16,7 @@ constexpr Millis keep_again{500};
 
 bool is_transient(const Error& why) { return why.kind == ErrorKind::overloaded || why.kind == ErrorKind::unavailable; }
 
-class RunSupplies final : public harness::Supplies, public std::enable_shared_from_this<RunSupplies> {
+class RunSupplies final : public dispatch::Supplies, public std::enable_shared_from_this<RunSupplies> {
  public:
   RunSupplies(RunMaterialsNeeds needs, std::shared_ptr<const std::vector<skills::BuiltinSkill>> builtin_skills,
               const model::Run& run, int64_t answer_ms_max)
@@ -30,7 +30,7 @@ class RunSupplies final : public harness::Supplies, public std::enable_shared_fr
     for (auto& [number, pending] : pending_) pending.stop.request_stop();
   }
 
-  void skill_bundle(const harness::SkillUse& skill, Callback<void(Result<std::string>)> done) override {
+  void skill_bundle(const dispatch::SkillUse& skill, Callback<void(Result<std::string>)> done) override {
     const auto builtin = std::ranges::find(*builtin_skills_, skill.id, &skills::BuiltinSkill::id);
     if (builtin == builtin_skills_->end()) return read(skill.sha256, std::move(done));
     needs_.loop.defer([weak = weak_from_this(), bundle = builtin->bundle, done = std::move(done)]() mutable {
@@ -38,15 +38,15 @@ class RunSupplies final : public harness::Supplies, public std::enable_shared_fr
     });
   }
 
-  void file(const harness::FileUse& file, Callback<void(Result<std::string>)> done) override {
+  void file(const dispatch::FileUse& file, Callback<void(Result<std::string>)> done) override {
     read(file.sha256, std::move(done));
   }
 
   bool wants_assets() const override { return true; }
 
-  void take_assets(std::vector<harness::Asset> assets, std::string,
-                   Callback<void(Result<std::vector<harness::KeptAsset>>)> done) override {
-    put(std::make_shared<const std::vector<harness::Asset>>(std::move(assets)), ask("keeping them", std::move(done)));
+  void take_assets(std::vector<dispatch::Asset> assets, std::string,
+                   Callback<void(Result<std::vector<dispatch::KeptAsset>>)> done) override {
+    put(std::make_shared<const std::vector<dispatch::Asset>>(std::move(assets)), ask("keeping them", std::move(done)));
   }
 
  private:
@@ -63,7 +63,7 @@ class RunSupplies final : public harness::Supplies, public std::enable_shared_fr
     std::stop_token stop;
     std::shared_ptr<Callback<void(Result<T>)>> done;  // shared with the deadline
   };
-  using KeepQuestion = Question<std::vector<harness::KeptAsset>>;
+  using KeepQuestion = Question<std::vector<dispatch::KeptAsset>>;
 
   template <typename T>
   Question<T> ask(std::string what, Callback<void(Result<T>)> done) {
@@ -123,7 +123,7 @@ class RunSupplies final : public harness::Supplies, public std::enable_shared_fr
     found->second.again = needs_.loop.after(keep_again, std::move(again));
   }
 
-  void put(std::shared_ptr<const std::vector<harness::Asset>> assets, KeepQuestion question) {
+  void put(std::shared_ptr<const std::vector<dispatch::Asset>> assets, KeepQuestion question) {
     const auto kept = std::make_shared<Result<std::vector<model::RunFile>>>(Error{});
     auto work = [&contents = needs_.contents, stop = question.stop, run = run_, tenant = tenant_, kept, assets] {
       *kept = keep(contents, *assets, run, tenant, stop);
@@ -139,7 +139,7 @@ class RunSupplies final : public harness::Supplies, public std::enable_shared_fr
   }
 
   // Runs on a worker's thread and may outlive this object.
-  static Result<std::vector<model::RunFile>> keep(files::Contents& contents, const std::vector<harness::Asset>& assets,
+  static Result<std::vector<model::RunFile>> keep(files::Contents& contents, const std::vector<dispatch::Asset>& assets,
                                                   model::RunId run, model::TenantId tenant,
                                                   const std::stop_token& stop) {
     std::vector<model::RunFile> files;
@@ -177,8 +177,8 @@ class RunSupplies final : public harness::Supplies, public std::enable_shared_fr
     store::create_files(needs_.store.database(), *files, std::move(created));
   }
 
-  static std::vector<harness::KeptAsset> kept_assets(const std::vector<model::RunFile>& files) {
-    std::vector<harness::KeptAsset> kept;
+  static std::vector<dispatch::KeptAsset> kept_assets(const std::vector<model::RunFile>& files) {
+    std::vector<dispatch::KeptAsset> kept;
     for (const auto& file : files) kept.push_back({file.id.text(), file.name, file.size_bytes, file.sha256});
     return kept;
   }
@@ -194,19 +194,19 @@ class RunSupplies final : public harness::Supplies, public std::enable_shared_fr
 
 }  // namespace
 
-std::shared_ptr<harness::Supplies> RunMaterials::supplies_for(const model::Run& run) {
+std::shared_ptr<dispatch::Supplies> RunMaterials::supplies_for(const model::Run& run) {
   return std::make_shared<RunSupplies>(needs_, builtin_skills_, run, options_.answer_ms_max);
 }
 
-harness::WorkspaceAccess RunMaterials::workspace_for(const model::Run& run, model::WorkspaceUse use) {
+dispatch::WorkspaceAccess RunMaterials::workspace_for(const model::Run& run, model::WorkspaceUse use) {
   return {options_.server_url + "/api/workspaces/" + model::WorkspaceId{run.tenant_id.ulid}.text(),
           vault::bearer_of(options_.run_bearer_root, {run.tenant_id, run.id, use}), use};
 }
 
-std::optional<harness::SkillUse> RunMaterials::builtin_skill(std::string_view name) {
+std::optional<dispatch::SkillUse> RunMaterials::builtin_skill(std::string_view name) {
   const auto found = std::ranges::find(*builtin_skills_, name, &skills::BuiltinSkill::name);
   if (found == builtin_skills_->end()) return std::nullopt;
-  return harness::SkillUse{found->id(), found->name, found->description, found->sha256};
+  return dispatch::SkillUse{found->id(), found->name, found->description, found->sha256};
 }
 
 }  // namespace sluice::app

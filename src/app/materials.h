@@ -40,9 +40,9 @@ class RunMaterials final : public engine::MaterialSource {
       : needs_(needs),
         options_(std::move(options)),
         builtin_skills_(std::make_shared<const BuiltinSkills>(skills::builtin_skills())) {}
-  std::shared_ptr<harness::Supplies> supplies_for(const model::Run& run) override;
-  harness::WorkspaceAccess workspace_for(const model::Run& run, model::WorkspaceUse use) override;
-  std::optional<harness::SkillUse> builtin_skill(std::string_view name) override;
+  std::shared_ptr<dispatch::Supplies> supplies_for(const model::Run& run) override;
+  dispatch::WorkspaceAccess workspace_for(const model::Run& run, model::WorkspaceUse use) override;
+  std::optional<dispatch::SkillUse> builtin_skill(std::string_view name) override;
 
  private:
   using BuiltinSkills = std::vector<skills::BuiltinSkill>;

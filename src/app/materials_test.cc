@@ -25,7 +25,7 @@ class RunMaterialsTest : public testing::Test {
   }
   void keep() {
     supplies->take_assets({{"a.txt", "A"}, {"b.txt", "B"}}, "",
-                          [this](const Result<std::vector<harness::KeptAsset>>& kept) {
+                          [this](const Result<std::vector<dispatch::KeptAsset>>& kept) {
                             answers.push_back(kept ? std::to_string(kept.value().size()) : kept.error().what);
                           });
     loop.settle();
@@ -42,7 +42,7 @@ class RunMaterialsTest : public testing::Test {
   files::FakeContents contents;
   RunMaterials materials{{store, contents, workers, loop, ids, log}, {.answer_ms_max = 300'000}};
   model::Run run;
-  std::shared_ptr<harness::Supplies> supplies = materials.supplies_for(run);
+  std::shared_ptr<dispatch::Supplies> supplies = materials.supplies_for(run);
   std::vector<std::string> answers;
 };
 
@@ -116,11 +116,11 @@ class ReturnedFilesTest : public testing::Test {
 
   void return_files() {
     supplies_->take_assets({{"a.txt", "one"}, {"b.txt", "two"}}, "",
-                           [this](Result<std::vector<harness::KeptAsset>> kept) { kept_ = std::move(kept); });
+                           [this](Result<std::vector<dispatch::KeptAsset>> kept) { kept_ = std::move(kept); });
     loop_.settle();
   }
   // As the store has it, what was answered.
-  std::string name_of(const harness::KeptAsset& asset) {
+  std::string name_of(const dispatch::KeptAsset& asset) {
     std::string name;
     store::file(store_.database(), tenant_.id, *model::FileId::parse(asset.id),
                 [&](const Result<model::RunFile>& found) {
@@ -149,8 +149,8 @@ class ReturnedFilesTest : public testing::Test {
   model::Tenant tenant_{.id = ids_.make<model::TenantId>(), .name = "t"};
   model::Run run_{.id = ids_.make<model::RunId>(), .tenant_id = tenant_.id};
   RunMaterials materials_{{store_, contents_, workers_, loop_, ids_, log_}, {.answer_ms_max = 60'000}};
-  std::shared_ptr<harness::Supplies> supplies_;
-  std::optional<Result<std::vector<harness::KeptAsset>>> kept_;
+  std::shared_ptr<dispatch::Supplies> supplies_;
+  std::optional<Result<std::vector<dispatch::KeptAsset>>> kept_;
 };
 
 TEST_F(ReturnedFilesTest, The_files_of_a_run_wait_for_space_on_the_disk) {

@@ -50,7 +50,7 @@ class ServerMint final : public api::ExecutionMint {
  public:
   ServerMint(remote::MintOptions options, Process& process) : options_(std::move(options)), process_(process) {}
 
-  api::MintedExecution make(const harness::Dispatch& dispatch, model::TenantId tenant) override {
+  api::MintedExecution make(const dispatch::Dispatch& dispatch, model::TenantId tenant) override {
     auto minted =
         remote::mint(dispatch, tenant, options_, process_.ids(), process_.entropy(), process_.reactor().now());
     return {std::move(minted.execution), std::move(minted.bearer),     std::move(minted.otp_setup),
@@ -97,7 +97,7 @@ class Serving final : private RequestHandler {
   void build_engine();
   void build_surfaces();
   api::ApiOptions api_options();
-  harness::Dispatcher& build_dispatcher();
+  dispatch::Dispatcher& build_dispatcher();
   Result<Unit> recover();
   void announce();
   // A command of this program for this server, to paste into a terminal.
@@ -136,7 +136,7 @@ class Serving final : private RequestHandler {
   Callback<void()> noticed_ = [this] { post_->nudge(); };
   std::unique_ptr<files::Contents> contents_;
   std::unique_ptr<AgentRuntime> runtime_;
-  std::unique_ptr<harness::Dispatcher> remote_;  // null: all runs are executed in this process
+  std::unique_ptr<dispatch::Dispatcher> remote_;  // null: all runs are executed in this process
   std::optional<RunMaterials> materials_;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<flow::Flows> flows_;
@@ -219,7 +219,7 @@ Result<Unit> Serving::open_bootstrap() {
   return installation::check_seals(*store_, reactor, *sealer_);
 }
 
-harness::Dispatcher& Serving::build_dispatcher() {
+dispatch::Dispatcher& Serving::build_dispatcher() {
   if (!has_sandbox()) {
     log().write(world::LogLevel::warn, "agents have no sandbox",
                 {{"why", "sandbox.driver is " + config_.text("sandbox.driver") +

@@ -40,7 +40,7 @@ class Admission final {
     Host& host;
     world::Loop& loop;
     world::Metrics& metrics;
-    harness::Dispatcher& dispatcher;
+    dispatch::Dispatcher& dispatcher;
   };
   Admission(Needs needs, const EngineOptions& options);
 

@@ -10,18 +10,18 @@
 namespace sluice::engine {
 
 // Work is remembered here; the test plays the agent.
-class ScriptedDispatcher final : public harness::Dispatcher {
+class ScriptedDispatcher final : public dispatch::Dispatcher {
  public:
   explicit ScriptedDispatcher(world::Loop& loop) : loop_(loop) {}
 
   struct Job {
-    harness::Dispatch dispatch;
-    harness::DispatchListener* listener;  // null once the work was dropped
+    dispatch::Dispatch dispatch;
+    dispatch::DispatchListener* listener;  // null once the work was dropped
     bool is_suspended = false;
     int times_suspended = 0;
   };
 
-  std::unique_ptr<harness::Work> dispatch(harness::Dispatch dispatch, harness::DispatchListener& listener) override {
+  std::unique_ptr<dispatch::Work> dispatch(dispatch::Dispatch dispatch, dispatch::DispatchListener& listener) override {
     jobs.push_back(std::make_shared<Job>(Job{std::move(dispatch), &listener}));
     return std::make_unique<JobWork>(*this, jobs.back());
   }
@@ -33,14 +33,14 @@ class ScriptedDispatcher final : public harness::Dispatcher {
 
   void release(model::ConversationId conversation) override { released.push_back(conversation); }
   void forget_parked(model::RunId run, model::ConversationId) override { forgotten.push_back(run); }
-  void list_parked(Callback<void(std::vector<harness::ParkedRun>)> done) override {
+  void list_parked(Callback<void(std::vector<dispatch::ParkedRun>)> done) override {
     unlisted.push_back(std::move(done));
     loop_.defer([this] {
       if (lists_at_once) list_now();
     });
   }
-  void list_workspaces(Callback<void(std::vector<harness::KeptWorkspace>)> done) override { done(workspaces); }
-  void count_workspace(const harness::KeptWorkspace& kept, model::TenantId tenant) override {
+  void list_workspaces(Callback<void(std::vector<dispatch::KeptWorkspace>)> done) override { done(workspaces); }
+  void count_workspace(const dispatch::KeptWorkspace& kept, model::TenantId tenant) override {
     counted.emplace_back(kept.conversation, tenant);
   }
   void remove_workspace(model::ConversationId conversation) override {
@@ -74,11 +74,11 @@ class ScriptedDispatcher final : public harness::Dispatcher {
   bool has_boxes = true;
   std::vector<Callback<void()>> unproven;
   std::vector<model::ConversationId> released;
-  std::vector<harness::ParkedRun> parked;
+  std::vector<dispatch::ParkedRun> parked;
   bool lists_at_once = true;
-  std::vector<Callback<void(std::vector<harness::ParkedRun>)>> unlisted;
+  std::vector<Callback<void(std::vector<dispatch::ParkedRun>)>> unlisted;
   std::vector<model::RunId> forgotten;
-  std::vector<harness::KeptWorkspace> workspaces;
+  std::vector<dispatch::KeptWorkspace> workspaces;
   std::vector<std::pair<model::ConversationId, model::TenantId>> counted;
   std::vector<model::ConversationId> removed;
   std::vector<std::string> acknowledged;  // marks
@@ -88,7 +88,7 @@ class ScriptedDispatcher final : public harness::Dispatcher {
 
  private:
   world::Loop& loop_;
-  struct JobWork final : harness::Work {
+  struct JobWork final : dispatch::Work {
     JobWork(ScriptedDispatcher& owner, std::shared_ptr<Job> job) : owner_(owner), job_(std::move(job)) {}
     ~JobWork() override { job_->listener = nullptr; }
     void stop(Callback<void()> gone) override {

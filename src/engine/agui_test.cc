@@ -100,7 +100,7 @@ constexpr std::string_view elsewhere = R"([
   {"id":"5","role":"tool","toolCallId":"x","content":"42"},
   {"id":"6","role":"user","content":"And now?"}])";
 
-std::string told(const std::vector<harness::HistoryTurn>& turns) {
+std::string told(const std::vector<dispatch::HistoryTurn>& turns) {
   std::string out;
   for (const auto& turn : turns) out += std::string(model::name_of(turn.role)) + ": " + turn.content + "\n";
   return out;

@@ -6,13 +6,13 @@ namespace builtin_skill_test {
 
 class FixedMaterials final : public MaterialSource {
  public:
-  std::shared_ptr<harness::Supplies> supplies_for(const model::Run&) override { return nullptr; }
-  harness::WorkspaceAccess workspace_for(const model::Run& run, model::WorkspaceUse use) override {
+  std::shared_ptr<dispatch::Supplies> supplies_for(const model::Run&) override { return nullptr; }
+  dispatch::WorkspaceAccess workspace_for(const model::Run& run, model::WorkspaceUse use) override {
     return {"http://here/api/workspaces/wsp_1", "asbx_" + run.id.text(), use};
   }
-  std::optional<harness::SkillUse> builtin_skill(std::string_view name) override {
+  std::optional<dispatch::SkillUse> builtin_skill(std::string_view name) override {
     if (name == "unknown") return std::nullopt;
-    return harness::SkillUse{"builtin." + std::string(name), std::string(name), "of the server", ""};
+    return dispatch::SkillUse{"builtin." + std::string(name), std::string(name), "of the server", ""};
   }
 };
 

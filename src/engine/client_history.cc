@@ -29,8 +29,8 @@ std::string text_of(json::Value message) {
 
 }  // namespace
 
-std::vector<harness::HistoryTurn> client_history(std::string_view messages, std::size_t count_max) {
-  std::vector<harness::HistoryTurn> turns;
+std::vector<dispatch::HistoryTurn> client_history(std::string_view messages, std::size_t count_max) {
+  std::vector<dispatch::HistoryTurn> turns;
   const auto document = json::Document::parse(messages);
   if (!document) return turns;
   document.value().root().each_element([&](json::Value message) {
@@ -40,7 +40,7 @@ std::vector<harness::HistoryTurn> client_history(std::string_view messages, std:
   });
   while (!turns.empty() && turns.back().role != model::Role::user) turns.pop_back();
   if (!turns.empty()) turns.pop_back();
-  std::erase_if(turns, [](const harness::HistoryTurn& turn) { return turn.content.empty(); });
+  std::erase_if(turns, [](const dispatch::HistoryTurn& turn) { return turn.content.empty(); });
 
   std::size_t bytes = 0;
   std::size_t count = 0;

@@ -24,7 +24,7 @@ class ClientToolTest : public GateTest {
     return run;
   }
   void agent_calls(std::vector<std::string> calls) {
-    harness::Gate gate;
+    dispatch::Gate gate;
     gate.reason = "The client's tools are to answer.";
     for (auto& id : calls) {
       model::RequestedItem item{.kind = model::ItemKind::client_tool};

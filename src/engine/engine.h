@@ -18,9 +18,10 @@
 
 #include "base/bytes.h"
 #include "base/callback.h"
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 #include "model/model.h"
 #include "store/store.h"
+#include "vault/vault.h"
 #include "wire/wire.h"
 #include "world/disk_room.h"
 #include "world/shared_workers.h"
@@ -204,16 +205,16 @@ class Engine {
 class MaterialSource {
  public:
   virtual ~MaterialSource() = default;
-  virtual std::shared_ptr<harness::Supplies> supplies_for(const model::Run& run) = 0;
-  virtual harness::WorkspaceAccess workspace_for(const model::Run& run, model::WorkspaceUse use) = 0;
+  virtual std::shared_ptr<dispatch::Supplies> supplies_for(const model::Run& run) = 0;
+  virtual dispatch::WorkspaceAccess workspace_for(const model::Run& run, model::WorkspaceUse use) = 0;
   // A skill that comes with the server, by its name; empty if there is none of that name.
-  virtual std::optional<harness::SkillUse> builtin_skill(std::string_view name) = 0;
+  virtual std::optional<dispatch::SkillUse> builtin_skill(std::string_view name) = 0;
 };
 
 // All of them must outlive the engine.
 struct EngineNeeds {
   store::Store& store;
-  harness::Dispatcher& dispatcher;
+  dispatch::Dispatcher& dispatcher;
   world::Loop& loop;
   world::IdSource& ids;
   world::Log& log;

@@ -21,12 +21,12 @@ inline std::string without_ids(const std::string& text) {
 
 class GateTest : public EngineTest {
  protected:
-  harness::DispatchListener& agent_at_work() { return *dispatcher.jobs.back()->listener; }
-  const harness::Dispatch& last_dispatch() const { return dispatcher.jobs.back()->dispatch; }
+  dispatch::DispatchListener& agent_at_work() { return *dispatcher.jobs.back()->listener; }
+  const dispatch::Dispatch& last_dispatch() const { return dispatcher.jobs.back()->dispatch; }
 
   // Asks for a key, as the sandbox's placement has it.
   void agent_asks(int64_t lifetime_seconds = 0, std::string checkpoint = R"({"round":1})") {
-    harness::Gate gate;
+    dispatch::Gate gate;
     gate.reason = "The CRM needs a key.";
     gate.items = {{model::ItemKind::secret, "API key for the CRM", "CRM_API_KEY", {}}};
     gate.lifetime_seconds = lifetime_seconds;

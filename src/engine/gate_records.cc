@@ -53,7 +53,7 @@ std::optional<model::Problem> refusal_of_results(const model::Approval& approval
   return problem;
 }
 
-model::Approval approval_of(harness::Gate gate, const model::Run& run, model::ApprovalId id, Timestamp now,
+model::Approval approval_of(dispatch::Gate gate, const model::Run& run, model::ApprovalId id, Timestamp now,
                             int64_t lifetime_seconds) {
   model::Approval approval{.id = id, .tenant_id = run.tenant_id, .conversation_id = run.conversation_id};
   approval.message_id = run.message_id;

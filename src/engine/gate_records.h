@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "dispatch/dispatch.h"
 #include "engine/engine.h"
-#include "harness/harness.h"
 #include "journal/journal.h"
 #include "model/model.h"
 
@@ -28,7 +28,7 @@ std::optional<model::Problem> refusal_of_results(const model::Approval& approval
                                                  const std::vector<model::ClientResult>& results);
 
 // The approval that asks for what the gate needs.
-model::Approval approval_of(harness::Gate gate, const model::Run& run, model::ApprovalId id, Timestamp now,
+model::Approval approval_of(dispatch::Gate gate, const model::Run& run, model::ApprovalId id, Timestamp now,
                             int64_t lifetime_seconds);
 
 // Who opened or closed it, and when by the clock of this server, which also delivers the news of it.

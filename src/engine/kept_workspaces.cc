@@ -11,14 +11,14 @@ constexpr Millis look_at_all_every{600'000};
 
 }  // namespace
 
-KeptWorkspaces::KeptWorkspaces(store::Store& store, harness::Dispatcher& dispatcher, world::Loop& loop,
+KeptWorkspaces::KeptWorkspaces(store::Store& store, dispatch::Dispatcher& dispatcher, world::Loop& loop,
                                FindRun find_run)
     : store_(store), dispatcher_(dispatcher), loop_(loop), find_run_(std::move(find_run)) {}
 
 void KeptWorkspaces::look_at_all() {
   again_ = loop_.after(look_at_all_every, [this] { look_at_all(); });
   if (!unseen_.empty()) return;  // the last look is still under way
-  dispatcher_.list_workspaces(lifetime_.guard([this](const std::vector<harness::KeptWorkspace>& kept) {
+  dispatcher_.list_workspaces(lifetime_.guard([this](const std::vector<dispatch::KeptWorkspace>& kept) {
     if (!unseen_.empty()) return;
     unseen_.assign(kept.begin(), kept.end());
     look_at_next();
@@ -43,7 +43,7 @@ void KeptWorkspaces::on_run_over(model::ConversationId conversation) {
   if (after_run_.erase(conversation) > 0) on_archived(conversation);
 }
 
-void KeptWorkspaces::look_at(const harness::KeptWorkspace& kept, Callback<void()> then) {
+void KeptWorkspaces::look_at(const dispatch::KeptWorkspace& kept, Callback<void()> then) {
   store::find_conversation(
       store_.database(), kept.conversation,
       lifetime_.guard([this, kept, then = std::move(then)](const Result<model::Conversation>& found) mutable {
@@ -51,7 +51,7 @@ void KeptWorkspaces::look_at(const harness::KeptWorkspace& kept, Callback<void()
       }));
 }
 
-void KeptWorkspaces::judge(const harness::KeptWorkspace& kept, const Result<model::Conversation>& found,
+void KeptWorkspaces::judge(const dispatch::KeptWorkspace& kept, const Result<model::Conversation>& found,
                            Callback<void()> then) {
   const auto id = kept.conversation;
   if (!found) {

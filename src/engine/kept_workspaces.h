@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include "base/lifetime.h"
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 #include "store/store.h"
 #include "world/world.h"
 
@@ -19,7 +19,7 @@ class KeptWorkspaces final {
   // Whether the conversation has a run that is not over, wherever that is carried.
   using FindRun = std::function<void(model::TenantId tenant, model::ConversationId conversation,
                                      Callback<void(Result<std::optional<model::RunId>>)> done)>;
-  KeptWorkspaces(store::Store& store, harness::Dispatcher& dispatcher, world::Loop& loop, FindRun find_run);
+  KeptWorkspaces(store::Store& store, dispatch::Dispatcher& dispatcher, world::Loop& loop, FindRun find_run);
   KeptWorkspaces(const KeptWorkspaces&) = delete;
   KeptWorkspaces& operator=(const KeptWorkspaces&) = delete;
 
@@ -30,14 +30,14 @@ class KeptWorkspaces final {
 
  private:
   void look_at_next();
-  void look_at(const harness::KeptWorkspace& kept, Callback<void()> then);
-  void judge(const harness::KeptWorkspace& kept, const Result<model::Conversation>& found, Callback<void()> then);
+  void look_at(const dispatch::KeptWorkspace& kept, Callback<void()> then);
+  void judge(const dispatch::KeptWorkspace& kept, const Result<model::Conversation>& found, Callback<void()> then);
 
   store::Store& store_;
-  harness::Dispatcher& dispatcher_;
+  dispatch::Dispatcher& dispatcher_;
   world::Loop& loop_;
   const FindRun find_run_;
-  std::deque<harness::KeptWorkspace> unseen_;            // of the look at all that is under way
+  std::deque<dispatch::KeptWorkspace> unseen_;           // of the look at all that is under way
   std::unordered_set<model::ConversationId> after_run_;  // archived while a run was under way
   world::Timer again_;
   Lifetime lifetime_;

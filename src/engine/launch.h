@@ -3,14 +3,14 @@
 
 #include <string>
 
+#include "dispatch/dispatch.h"
 #include "engine/queue_board.h"
-#include "harness/harness.h"
 #include "store/store.h"
 
 namespace sluice::engine {
 
 struct Launch {
-  harness::Dispatch work;
+  dispatch::Dispatch work;
   store::MaterialNames names;  // of what is still to be found for it
   model::Runtime runtime;      // of its conversation
   Place told_place;            // in the queue, before a restart; position 0: none

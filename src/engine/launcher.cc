@@ -15,7 +15,7 @@ namespace {
 constexpr Millis read_again{500};
 
 // Calls back when all that was reported so far is on disk. The Work holds it, and the run the Work.
-class WrittenWitness final : public harness::Witness {
+class WrittenWitness final : public dispatch::Witness {
  public:
   explicit WrittenWitness(LiveRun& run) : run_(run.ref()) {}
   void see(Callback<void()> seen) override {
@@ -26,7 +26,7 @@ class WrittenWitness final : public harness::Witness {
   const Ref<LiveRun> run_;
 };
 
-int64_t history_count_max(const harness::Dispatch& work) {
+int64_t history_count_max(const dispatch::Dispatch& work) {
   // a chat's turn is answered from its last turns, on whichever surface it is answered.
   const auto turns_max = work.extras.chat ? limits::replay_turns_max : limits::history_messages_max;
   return std::min<int64_t>(work.agent.limits.max_history_messages, static_cast<int64_t>(turns_max));
@@ -145,13 +145,13 @@ void Launcher::launch_here(LiveRun& live, Launch launch) {
   if (needs_.material_source != nullptr) {
     work.supplies = needs_.material_source->supplies_for(live.run());
     const auto use = workspace_use_of(work.agent, work.extras);
-    work.workspace = use == model::WorkspaceUse::none ? harness::WorkspaceAccess{}
+    work.workspace = use == model::WorkspaceUse::none ? dispatch::WorkspaceAccess{}
                                                       : needs_.material_source->workspace_for(live.run(), use);
   }
   find_materials(live, std::move(work), launch.names);
 }
 
-void Launcher::keep_sandbox(LiveRun& live, harness::Dispatch& work, int64_t ttl_seconds) {
+void Launcher::keep_sandbox(LiveRun& live, dispatch::Dispatch& work, int64_t ttl_seconds) {
   const bool has_boxes = needs_.dispatcher.keeps_boxes();
   work.keeps_box = has_boxes && needs_.admission.pin(live.run().id, ttl_seconds);
   if (work.keeps_box) return;
@@ -161,7 +161,7 @@ void Launcher::keep_sandbox(LiveRun& live, harness::Dispatch& work, int64_t ttl_
                                                        "conversation's goes with the run."));
 }
 
-void Launcher::find_materials(LiveRun& live, harness::Dispatch work, const store::MaterialNames& names) {
+void Launcher::find_materials(LiveRun& live, dispatch::Dispatch work, const store::MaterialNames& names) {
   if (!names.repository && names.skills.empty() && !names.environment) return find_secrets(live, std::move(work));
   auto found = [this, names, work = std::move(work)](LiveRun& still, Result<store::FoundMaterials> materials) mutable {
     if (!materials && may_pass(materials.error())) {
@@ -182,7 +182,7 @@ void Launcher::find_materials(LiveRun& live, harness::Dispatch work, const store
   store::materials(needs_.store.database(), live.run().tenant_id, names, live.ref().guard(std::move(found)));
 }
 
-void Launcher::find_secrets(LiveRun& live, harness::Dispatch work) {
+void Launcher::find_secrets(LiveRun& live, dispatch::Dispatch work) {
   if (needs_.material_source != nullptr) give_builtin_skills(work.extras, *needs_.material_source, work.materials);
   work.materials.files.clear();  // it may be the second time
   give_attachments(work.extras, work.materials);
@@ -202,7 +202,7 @@ void Launcher::find_secrets(LiveRun& live, harness::Dispatch work) {
   needs_.secrets.read(live, live.ref().guard(std::move(read)));
 }
 
-void Launcher::read_history(LiveRun& live, harness::Dispatch work) {
+void Launcher::read_history(LiveRun& live, dispatch::Dispatch work) {
   // What a runner of the message's own choice looks at is not known here.
   const bool is_read = !work.extras.sandbox_url.empty() || needs_.dispatcher.reads_history(work.agent);
   if (!is_read) return dispatch(live, std::move(work));
@@ -224,7 +224,7 @@ void Launcher::read_history(LiveRun& live, harness::Dispatch work) {
                  live.ref().guard(std::move(read)));
 }
 
-void Launcher::give_history(harness::Dispatch& work, std::vector<store::Turn> turns, int64_t count_max) {
+void Launcher::give_history(dispatch::Dispatch& work, std::vector<store::Turn> turns, int64_t count_max) {
   for (auto& turn : turns) work.history.push_back({turn.role, std::move(turn.content), turn.at});
   // The first message of a thread may bring along what was said elsewhere.
   if (work.history.empty() && work.extras.agui) {
@@ -232,7 +232,7 @@ void Launcher::give_history(harness::Dispatch& work, std::vector<store::Turn> tu
   }
 }
 
-void Launcher::dispatch(LiveRun& live, harness::Dispatch work) {
+void Launcher::dispatch(LiveRun& live, dispatch::Dispatch work) {
   const bool from_checkpoint = !work.checkpoint.empty();
   const bool forsakes_mark = work.mark.empty() && live.marked();
   if (!from_checkpoint && !forsakes_mark) return hand_over(live, std::move(work));
@@ -240,7 +240,7 @@ void Launcher::dispatch(LiveRun& live, harness::Dispatch work) {
   from_checkpoint ? live.use_up_checkpoint(std::move(written)) : live.clear_mark(std::move(written));
 }
 
-void Launcher::hand_over(LiveRun& live, harness::Dispatch work) {
+void Launcher::hand_over(LiveRun& live, dispatch::Dispatch work) {
   auto begin = [this, work = std::move(work)](LiveRun& ready) mutable {
     if (ready.run().state != RunState::streaming) return;  // cancelled meanwhile
     SLUICE_CHECK(work.run == ready.run().id && !ready.has_work());

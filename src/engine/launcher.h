@@ -42,7 +42,7 @@ class Launcher final : public LiveRun::Duties, public Admission::Host {
     Retries& retries;
     Draining& draining;
     store::Store& store;
-    harness::Dispatcher& dispatcher;
+    dispatch::Dispatcher& dispatcher;
     MaterialSource* material_source;  // null: there are no skills, and files are not kept
     world::Loop& loop;
     world::Log& log;
@@ -65,15 +65,15 @@ class Launcher final : public LiveRun::Duties, public Admission::Host {
   void on_past(LiveRun& live, const Result<std::shared_ptr<RunPast>>& past);
   void launch_with(LiveRun& live, Launch launch);
   void launch_here(LiveRun& live, Launch launch);
-  void keep_sandbox(LiveRun& live, harness::Dispatch& work, int64_t ttl_seconds);
+  void keep_sandbox(LiveRun& live, dispatch::Dispatch& work, int64_t ttl_seconds);
   // What the run names, its secrets, and the history if the agent looks at it; then it is dispatched.
-  void find_materials(LiveRun& live, harness::Dispatch work, const store::MaterialNames& names);
-  void find_secrets(LiveRun& live, harness::Dispatch work);
-  void read_history(LiveRun& live, harness::Dispatch work);
-  static void give_history(harness::Dispatch& work, std::vector<store::Turn> turns, int64_t count_max);
+  void find_materials(LiveRun& live, dispatch::Dispatch work, const store::MaterialNames& names);
+  void find_secrets(LiveRun& live, dispatch::Dispatch work);
+  void read_history(LiveRun& live, dispatch::Dispatch work);
+  static void give_history(dispatch::Dispatch& work, std::vector<store::Turn> turns, int64_t count_max);
   // Write, then act: from a checkpoint only once it is written that it cannot be used again.
-  void dispatch(LiveRun& live, harness::Dispatch work);
-  void hand_over(LiveRun& live, harness::Dispatch work);
+  void dispatch(LiveRun& live, dispatch::Dispatch work);
+  void hand_over(LiveRun& live, dispatch::Dispatch work);
   void try_again(LiveRun& live, Callback<void(LiveRun&)> step);
 
   Needs needs_;

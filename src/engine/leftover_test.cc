@@ -25,7 +25,7 @@ class LeftoverTest : public NodesTest {
   model::Run park_and_kill() {
     start_nodes(2);
     const auto run = accepted_by(node(0), message("hello"));
-    harness::Gate gate;
+    dispatch::Gate gate;
     gate.reason = "May I?";
     gate.items = {{model::ItemKind::action, "It", {}, {}, {}}};
     gate.checkpoint = "{}";
@@ -42,7 +42,7 @@ class LeftoverTest : public NodesTest {
     loop.settle();
     EXPECT_EQ(stored_run(run).state, RunState::failed);
   }
-  static harness::ParkedRun kept_for(const model::Run& run) { return {run.id, run.conversation_id}; }
+  static dispatch::ParkedRun kept_for(const model::Run& run) { return {run.id, run.conversation_id}; }
 };
 
 TEST_F(LeftoverTest, What_was_kept_for_a_run_that_ended_elsewhere_is_removed_when_a_server_starts) {

@@ -12,13 +12,13 @@ constexpr Millis look_again{500};
 }  // namespace
 
 void Leftovers::find() {
-  needs_.dispatcher.list_parked(lifetime_.guard([this](const std::vector<harness::ParkedRun>& kept) {
+  needs_.dispatcher.list_parked(lifetime_.guard([this](const std::vector<dispatch::ParkedRun>& kept) {
     for (const auto& run : kept) watch(run);
     look();
   }));
 }
 
-void Leftovers::watch(harness::ParkedRun kept) {
+void Leftovers::watch(dispatch::ParkedRun kept) {
   kept_.push_back(kept);
   look_later();
 }
@@ -43,7 +43,7 @@ void Leftovers::look() {
   if (!kept_.empty()) look_later();
 }
 
-void Leftovers::judge(const harness::ParkedRun& kept, const Result<journal::JournalPage>& page) {
+void Leftovers::judge(const dispatch::ParkedRun& kept, const Result<journal::JournalPage>& page) {
   if (page && is_over(page.value().run.state)) {
     return needs_.dispatcher.forget_parked(kept.run, kept.conversation);
   }

@@ -15,7 +15,7 @@ namespace sluice::engine {
 class Leftovers final {
  public:
   struct Needs {
-    harness::Dispatcher& dispatcher;
+    dispatch::Dispatcher& dispatcher;
     store::Store& store;
     world::Loop& loop;
     const LiveRuns& live;
@@ -25,15 +25,15 @@ class Leftovers final {
 
   // Looks what a server before this one has left.
   void find();
-  void watch(harness::ParkedRun kept);
+  void watch(dispatch::ParkedRun kept);
 
  private:
   void look_later();
   void look();
-  void judge(const harness::ParkedRun& kept, const Result<journal::JournalPage>& page);
+  void judge(const dispatch::ParkedRun& kept, const Result<journal::JournalPage>& page);
 
   Needs needs_;
-  std::deque<harness::ParkedRun> kept_;
+  std::deque<dispatch::ParkedRun> kept_;
   bool looks_later_ = false;
   world::Timer timer_;
   Lifetime lifetime_;

@@ -139,7 +139,7 @@ void LiveRun::when_written(Callback<void()> then) {
   }
 }
 
-void LiveRun::work_by(std::unique_ptr<harness::Work> work) {
+void LiveRun::work_by(std::unique_ptr<dispatch::Work> work) {
   SLUICE_CHECK(!has_work());
   work_ = std::move(work);
   work_over_ = false;

@@ -24,7 +24,7 @@ namespace sluice::engine {
 
 class JournalReading;
 
-class LiveRun final : public harness::DispatchListener {
+class LiveRun final : public dispatch::DispatchListener {
  public:
   class Owner {
    public:
@@ -116,7 +116,7 @@ class LiveRun final : public harness::DispatchListener {
   void clear_mark(Callback<void()> then);
   // `then` when all that was told so far is on disk.
   void when_written(Callback<void()> then);
-  void work_by(std::unique_ptr<harness::Work> work);
+  void work_by(std::unique_ptr<dispatch::Work> work);
   bool has_work() const { return work_ != nullptr && !work_over_; }
   void suspend_work(bool suspended);
   void fail(model::Problem problem) { on_failed(std::move(problem)); }
@@ -151,7 +151,7 @@ class LiveRun final : public harness::DispatchListener {
   void on_event(model::RunEvent event) override;
   void on_finished(model::Usage usage) override;
   void on_failed(model::Problem problem) override;
-  void on_gate(harness::Gate gate) override;
+  void on_gate(dispatch::Gate gate) override;
 
  private:
   // Those to whom the same lines are told.
@@ -238,7 +238,7 @@ class LiveRun final : public harness::DispatchListener {
   int64_t resumed_count_ = 0;                 // on disk
   Timestamp told_at_;                         // of the last event that was handed to the store
   std::shared_ptr<vault::Secrets> secrets_;
-  std::unique_ptr<harness::Work> work_;
+  std::unique_ptr<dispatch::Work> work_;
   std::vector<std::unique_ptr<Audience>> audiences_;
   std::vector<Ref<EndWaiter>> waiters_;
   Cancelling cancelling_;

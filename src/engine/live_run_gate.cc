@@ -17,7 +17,7 @@ LiveRun::Figures::Figures(world::Metrics& metrics)
       denied(metrics.counter("sluice_approvals_total", "Approvals, by what became of them.", R"(status="denied")")),
       expired(metrics.counter("sluice_approvals_total", "Approvals, by what became of them.", R"(status="expired")")) {}
 
-void LiveRun::on_gate(harness::Gate gate) {
+void LiveRun::on_gate(dispatch::Gate gate) {
   work_over_ = !gate.keeps_box;
   at_gate_ = true;
   if (!happen(Happening::gate_raised).has_value()) return;  // it is being cancelled; what was kept goes with its end

@@ -22,7 +22,7 @@ store::MaterialNames materials_named(const model::Agent& agent, const std::optio
   return names;
 }
 
-void give(store::FoundMaterials found, harness::Materials& materials) {
+void give(store::FoundMaterials found, dispatch::Materials& materials) {
   if (auto& repository = found.repository) {
     materials.repository = {repository->id.text(), repository->url, repository->ref, repository->depth,
                             repository->credential_alias};
@@ -39,9 +39,9 @@ void give(store::FoundMaterials found, harness::Materials& materials) {
 }
 
 void give_builtin_skills(const model::RunExtras& extras, MaterialSource& material_source,
-                         harness::Materials& materials) {
+                         dispatch::Materials& materials) {
   for (const auto& name : extras.builtin_skills) {
-    if (std::ranges::find(materials.skills, name, &harness::SkillUse::name) != materials.skills.end()) continue;
+    if (std::ranges::find(materials.skills, name, &dispatch::SkillUse::name) != materials.skills.end()) continue;
     if (auto skill = material_source.builtin_skill(name)) materials.skills.push_back(*std::move(skill));
   }
 }
@@ -50,7 +50,7 @@ model::WorkspaceUse workspace_use_of(const model::Agent& agent, const model::Run
   return extras.builtin_skills.empty() ? agent.kit.workspace : model::WorkspaceUse::write;
 }
 
-std::function<bool(const vault::Secret&)> secrets_looked_for(const harness::Dispatch& work) {
+std::function<bool(const vault::Secret&)> secrets_looked_for(const dispatch::Dispatch& work) {
   std::set<std::string, std::less<>> named;  // that the server itself uses
   if (const auto& alias = work.agent.model.key_alias) named.insert(*alias);
   if (const auto& inference = work.extras.inference; inference && inference->model.key_alias) {
@@ -71,13 +71,13 @@ std::function<bool(const vault::Secret&)> secrets_looked_for(const harness::Disp
   };
 }
 
-void give_attachments(const model::RunExtras& extras, harness::Materials& materials) {
+void give_attachments(const model::RunExtras& extras, dispatch::Materials& materials) {
   if (!extras.chat) return;
   for (const auto& file : extras.chat->attachments) {
     const auto dot = file.name.rfind('.');
     const auto cut = dot == std::string::npos || dot == 0 ? file.name.size() : dot;
     auto name = file.name;
-    for (int n = 1; std::ranges::find(materials.files, name, &harness::FileUse::name) != materials.files.end(); ++n) {
+    for (int n = 1; std::ranges::find(materials.files, name, &dispatch::FileUse::name) != materials.files.end(); ++n) {
       name = file.name.substr(0, cut) + "-" + std::to_string(n) + file.name.substr(cut);
     }
     materials.files.push_back({std::move(name), file.sha256, file.size_bytes});

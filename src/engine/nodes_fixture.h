@@ -130,7 +130,7 @@ class NodesTest : public GateTest {
   }
 
   // `kept`: by those who were on its machine before it.
-  Node& start_node(std::vector<harness::ParkedRun> kept = {}) {
+  Node& start_node(std::vector<dispatch::ParkedRun> kept = {}) {
     nodes.push_back(std::make_unique<Node>(disk, loop, ids, log, sealer, options));
     auto& node = *nodes.back();
     node.dispatcher.parked = std::move(kept);
@@ -159,7 +159,7 @@ class NodesTest : public GateTest {
     EXPECT_TRUE(std::holds_alternative<Sent>(outcome));
     return std::holds_alternative<Sent>(outcome) ? std::get<Sent>(outcome).run : model::Run{};
   }
-  harness::DispatchListener* worker_of(Node& where) {
+  dispatch::DispatchListener* worker_of(Node& where) {
     return where.dispatcher.jobs.empty() ? nullptr : where.dispatcher.jobs.back()->listener;
   }
   void says(Node& where, const std::string& text, model::EventKind kind = model::EventKind::text) {

@@ -11,7 +11,7 @@ using store::Fault;
 class NodesMailTest : public NodesTest {
  protected:
   void asks(Node& where, bool keeps_box = false) {
-    harness::Gate gate;
+    dispatch::Gate gate;
     gate.reason = "The CRM needs a key.";
     gate.items = {{model::ItemKind::secret, "API key for the CRM", "CRM_API_KEY", {}}};
     gate.checkpoint = R"({"round":1})";

@@ -270,7 +270,7 @@ TEST_F(NodesTest, A_node_that_stops_leaves_its_runs_to_the_others_at_once) {
 TEST_F(NodesTest, What_waits_for_a_human_on_a_node_that_drains_is_taken_before_it_is_gone) {
   start_nodes(2);
   const auto parked = accepted_by(node(0), message("hello"));
-  harness::Gate gate;
+  dispatch::Gate gate;
   gate.reason = "May I?";
   gate.items = {{model::ItemKind::action, "It", {}, {}, {}}};
   gate.checkpoint = "{}";

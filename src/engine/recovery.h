@@ -43,7 +43,7 @@ class Recovery final {
     StoreClock& clock;
     Figures& figures;
     store::Store& store;
-    harness::Dispatcher& dispatcher;
+    dispatch::Dispatcher& dispatcher;
     world::Loop& loop;
     world::Log& log;
     const EngineOptions& options;

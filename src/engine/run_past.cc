@@ -82,7 +82,7 @@ class PastReading final : public std::enable_shared_from_this<PastReading> {
   }
 
   void read_log(const model::RunEvent& event) {
-    if (harness::is_launch(event)) past_->launched = true;
+    if (dispatch::is_launch(event)) past_->launched = true;
   }
 
   void read_answers(const model::RunEvent& event) {

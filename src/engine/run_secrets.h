@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "dispatch/dispatch.h"
 #include "engine/live_runs.h"
-#include "harness/harness.h"
 #include "vault/vault.h"
 
 namespace sluice::engine {

@@ -26,7 +26,7 @@ class StickyHomes final {
     const Admission& admission;
     Retries& retries;
     Postbox& postbox;
-    harness::Dispatcher& dispatcher;
+    dispatch::Dispatcher& dispatcher;
     store::Store& store;
   };
   explicit StickyHomes(Needs needs);

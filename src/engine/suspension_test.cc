@@ -249,7 +249,7 @@ TEST_F(SuspensionTest, A_cancel_while_the_work_is_suspended_is_answered) {
 TEST_F(SuspensionTest, A_run_that_waits_for_a_human_with_its_sandbox_is_suspended_too) {
   start_nodes(2);
   const auto run = accepted_by(node(0), message_in(make_conversation(sticky()), "hello"));
-  harness::Gate gate;
+  dispatch::Gate gate;
   gate.reason = "May I?";
   gate.items = {{model::ItemKind::action, "It", {}, {}, {}}};
   gate.checkpoint = "{}";

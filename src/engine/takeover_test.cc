@@ -14,8 +14,8 @@ class TakeoverTest : public NodesTest {
   static constexpr const char* first_mark = R"({"runner":"r","line":1})";
   static constexpr const char* second_mark = R"({"runner":"r","line":2})";
 
-  harness::Gate gate() {
-    harness::Gate gate;
+  dispatch::Gate gate() {
+    dispatch::Gate gate;
     gate.reason = "May I?";
     gate.items = {{model::ItemKind::action, "It", {}, {}, {}}};
     gate.checkpoint = "{}";
@@ -210,7 +210,7 @@ TEST_F(TakeoverTest, I_14_a_gate_that_is_taken_over_expires_by_the_stores_clock_
     start_nodes(2);
     node(1).loop.be_ahead(wrong_ms);
     const auto run = accepted_by(node(0), message_in(make_conversation(), "hello"));
-    harness::Gate gate;
+    dispatch::Gate gate;
     gate.reason = "May I?";
     gate.items = {{model::ItemKind::action, "It", {}, {}, {}}};
     gate.lifetime_seconds = 900;

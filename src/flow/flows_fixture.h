@@ -111,7 +111,7 @@ class FlowsTest : public engine::EngineTest {
     agent_says(text);
     agent_finishes();
   }
-  const harness::Dispatch& last_dispatch() const { return dispatcher.jobs.back()->dispatch; }
+  const dispatch::Dispatch& last_dispatch() const { return dispatcher.jobs.back()->dispatch; }
 
   net::FakeClient client{loop};
   FlowOptions flow_options{.http_urls = {"http://api.example/v1"},

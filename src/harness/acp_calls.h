@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "harness/dialect.h"
+#include "harness/harness.h"
 
 namespace sluice::harness {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/dialect.h"
+#include "harness/harness.h"
 
 namespace sluice::harness {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/json.h"
-#include "harness/dialect.h"
+#include "harness/harness.h"
 
 namespace sluice::harness {
 

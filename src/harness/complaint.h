@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "harness/dialect.h"
+#include "harness/harness.h"
 
 namespace sluice::harness {
 

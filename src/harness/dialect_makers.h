@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "harness/dialect.h"
+#include "harness/harness.h"
 
 namespace sluice::harness {
 

@@ -1,246 +1,161 @@
-// What the engine and whoever carries a run say to each other. The engine knows no agent; a
-// harness knows no journal.
+// How one agent program speaks, over its standard input and output: bytes in, what it said and what it is to be
+// answered out. Pure: no process, no clock, no file. The runner moves the bytes and decides.
 //
-// Dialects of agent programs (bytes in, events out, no I/O) live in this room too.
+// One Dialect lives for one process and one prompt. A program may print anything at any time: garbage, half a line, a
+// line without an end, nothing; a Dialect never throws, never grows without bound, and says what it could not read.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/callback.h"
 #include "base/result.h"
 #include "model/model.h"
-#include "vault/vault.h"
 
 namespace sluice::harness {
 
-struct HistoryTurn {
-  model::Role role = model::Role::user;
-  std::string content;
-  Timestamp at;  // all zero: not known
+// ── how a program is started ──
+// Where things are in the sandbox. The state of a program is kept with the conversation's workspace, so that the next
+// run can continue with it, perhaps in another sandbox.
+inline constexpr std::string_view program_dir = "/opt/harness";              // read-only; one folder each
+inline constexpr std::string_view program_home = "/workspace/.sluice/home";  // below dispatch::program_state_dir
+
+// The model a program is to use, reached through the box's proxy. The key is only ever a placeholder.
+struct ModelAccess {
+  std::string dialect;   // "anthropic", "openai-responses", "openai-chat"
+  std::string name;      // of the model
+  std::string base_url;  // without a trailing slash: "https://api.anthropic.com", "https://api.openai.com/v1"
+  std::string key;       // "{{secret:ALIAS}}"
 };
 
-// ── what an agent is given to work with (I-25) ──
-struct RepositoryUse {
-  std::string id;
-  std::string url;
-  std::string ref;                              // empty: the remote's default
-  int64_t depth = 1;                            // 0: the whole history
-  std::optional<std::string> credential_alias;  // never the credential
+struct Assignment {
+  std::string agent_type;
+  std::vector<std::string> command;  // of "acp"
+  std::string program;               // the path of the program in the box; for "acp" command[0]
+  ModelAccess model;
+  std::string system_prompt;              // added to the program's own
+  std::string prompt;                     // empty: only go on with what was deferred
+  std::optional<std::string> session_id;  // to be resumed
+  bool asks = false;       // its permission requests are heard; otherwise the program may do everything by itself
+  bool may_defer = false;  // the process will be ended while a human is waited for (Answer::defer)
+  std::vector<model::HostTool> tools;  // of the host
+  std::string bridge_url;              // where they are, as a server of MCP; empty: there is none
+  std::map<std::string, std::string> variables;
 };
 
-struct SkillUse {
-  std::string id;
-  std::string name;         // its directory
-  std::string description;  // one line, shown to the model
-  std::string sha256;       // of the bundle: 64 hexadecimal digits; its version
+struct LaunchFile {
+  std::string path;  // absolute, in the box
+  std::string text;
+};
+struct Launch {
+  std::vector<std::string> argv;
+  std::map<std::string, std::string> environment;
+  // Absolute, in the box, with all that is below: what a run before left there would have the program ask less.
+  std::vector<std::string> removed;
+  std::vector<LaunchFile> files;  // written before the program starts, after that
 };
 
-// A file that is put into the workspace before the work begins.
-struct FileUse {
-  std::string name;    // its place below `attachments/`, one plain name
-  std::string sha256;  // 64 hexadecimal digits
-  int64_t size_bytes = 0;
+// ── what a program says ──
+struct ProgramCall {
+  std::string id;         // the program's; unique in the run
+  std::string name;       // without the prefix that a bridge adds
+  std::string arguments;  // JSON object, whole
 };
 
-struct Materials {
-  std::optional<RepositoryUse> repository;
-  std::vector<SkillUse> skills;
-  std::vector<FileUse> files;
-  std::map<std::string, std::string> variables;  // of every command
-  std::string setup_script;                      // runs before the first model call; empty: none
+struct Heard {
+  enum class Kind : uint8_t {
+    session,         // text: the session's id; once
+    text,            // text: more of the answer
+    replaced,        // the answer so far is taken back but for its first `kept_bytes`
+    reasoning,       // text
+    call_began,      // call.id, call.name: it is being written
+    call_piece,      // call.id, text: a piece of its arguments
+    call_running,    // call, whole. Comes once for each call; call_began need not have come before
+    call_output,     // call.id, text: what it prints, as it comes; only what is new
+    call_ended,      // call.id, text: its result; failed
+    subagent_began,  // subagent, text: what it is for (its name); call.id: the call that set it to work, may be empty
+    subagent_ended,  // subagent; failed, text: why
+    permission,      // call: may it? question: by which number it is answered
+    withdrawn,       // question: it is asked no more
+    host_call,       // call: of a tool of the host, over the program's own channel; question
+    log,             // text, level
+    usage,           // usage: of the whole run so far
+    custom,          // text: the name; json: the value
+    deferred,        // call: the program ends now, and goes on with it when it is resumed
+    finished,        // the turn is over, and well
+    failed,          // the turn is over, and not: slug, text
+  };
+  Kind kind = Kind::log;
+  std::string text;
+  ProgramCall call;
+  std::string subagent;  // whose it is: of text, reasoning and calls; empty: the agent's own
+  uint64_t question = 0;
+  std::string json;
+  std::string level = "info";
+  bool failed = false;
+  std::size_t kept_bytes = 0;
+  model::Usage usage;
+  model::Slug slug = model::Slug::model_error;
 };
 
-struct Asset {
-  std::string name;
-  std::string bytes;
+struct Answer {
+  enum class Kind : uint8_t {
+    allow,   // of a permission: this once
+    deny,    // text: why; the program goes on without it
+    defer,   // the program is to end, and to ask again when it is resumed
+    result,  // of a host_call: text, failed
+  };
+  Kind kind = Kind::deny;
+  std::string text;
+  bool failed = false;
 };
 
-// What became of one.
-struct KeptAsset {
-  std::string id;
-  std::string name;
-  int64_t size_bytes = 0;
-  std::string sha256;
-};
-
-// The workspace's API as the run may use it: `base_url` is the workspace's, `token` the run's own. Only egress and the
-// runner may see the token; nothing in a box does.
-struct WorkspaceAccess {
-  std::string base_url;  // empty: there is none
-  std::string token;
-  model::WorkspaceUse use = model::WorkspaceUse::none;  // what the token is good for
-};
-
-// Where a dispatch gets what it names, and where it hands back what it made: the server itself, or
-// the workspace at the other end of the one-time tokens. Answers come on the loop's thread, never
-// from inside the call; dropping the dispatch drops the question.
-class Supplies {
+class Dialect {
  public:
-  virtual ~Supplies() = default;
-  // The bundle, a gzipped tar. Whoever asks checks its digest.
-  virtual void skill_bundle(const SkillUse& skill, Callback<void(Result<std::string>)> done) = 0;
-  // Its bytes. Whoever asks checks their digest.
-  virtual void file(const FileUse& file, Callback<void(Result<std::string>)> done) = 0;
-  // False: files are not wanted back, so they are not even collected.
-  virtual bool wants_assets() const = 0;
-  // All or nothing. `result` is the final text.
-  virtual void take_assets(std::vector<Asset> assets, std::string result,
-                           Callback<void(Result<std::vector<KeptAsset>>)> done) = 0;
+  virtual ~Dialect() = default;
+  // What is written to its standard input first.
+  virtual std::string opening() = 0;
+  // Bytes of its standard output, cut anywhere.
+  virtual std::vector<Heard> feed(std::string_view bytes) = 0;
+  // Its standard output ended, by itself or not: what is missing is said; `finished` or `failed` is the last, if it was
+  // not said before. `exit_words` tells how the process ended, `stderr_tail` what it complained about last.
+  virtual std::vector<Heard> end(std::string_view exit_words, std::string_view stderr_tail) = 0;
+  // Bytes for its standard input, after feed(), answer() or interrupt(); empty when there are none.
+  virtual std::string take_output() = 0;
+  // True: nothing more will be written; its standard input can be closed.
+  virtual bool is_done_writing() const = 0;
+  // Of a permission or a host_call.
+  virtual void answer(uint64_t question, const Answer& answer) = 0;
+  // It is to stop what it does.
+  virtual void interrupt() = 0;
 };
 
-// Whether it is somebody else's program in a box, and not the loop of our own.
-inline bool is_program(const model::Agent& agent) { return agent.kit.agent_type != "native"; }
+// How a kind of program is started and spoken to. `invalid`, in words for whoever set the agent up, when the assignment
+// cannot be carried out: a model it does not speak to, no command.
+Result<Launch> plan_launch(const Assignment& assignment);
+// Whether a permission can wait without the process by Answer::defer; otherwise the call comes again, with the same
+// name and arguments, after the session is resumed.
+bool can_defer(std::string_view agent_type);
+// What the program is told when it is resumed after a human agreed to `call`, and cannot defer.
+std::string resume_prompt(const ProgramCall& call);
+std::unique_ptr<Dialect> make_dialect(const Assignment& assignment);
 
-// Whoever would have the work done elsewhere if it were lost, as long as it knows of nothing that was done.
-class Witness {
- public:
-  virtual ~Witness() = default;
-  // `seen` when all that was told so far is known where it outlives this process; never, if nobody hears it. Not from
-  // inside.
-  virtual void see(Callback<void()> seen) = 0;
+// ── the programs themselves ──
+struct Program {
+  std::string_view agent_type;  // "claude-code"
+  std::string_view package;     // "@anthropic-ai/claude-code"
+  std::string_view version;     // pinned: what the dialect was tested with
+  std::string_view binary;      // below the folder that it is installed into, for this machine
+  std::string_view name;        // as it is found in PATH: "claude"
 };
-
-// The phase before an agent program is started, which does as it likes then. Told only to a witness.
-inline constexpr std::string_view launch_phase = "launch";
-bool is_launch(const model::RunEvent& event);
-
-// One piece of work: answer `prompt`.
-struct Dispatch {
-  model::RunId run;
-  model::ConversationId conversation;  // whose workspace it goes on with; all zero: nobody's
-  model::Agent agent;
-  Materials materials;
-  std::shared_ptr<Supplies> supplies;  // null: there are no skills, and no files are wanted back
-  std::vector<HistoryTurn> history;    // before the prompt, oldest first
-  std::string prompt;
-  int64_t max_rounds = 0;  // of model calls that end in tool calls; 0: as many as the runner allows
-  bool filler = false;
-  std::string traceparent;  // W3C; empty: none
-  model::RunExtras extras;  // what the message brought along
-
-  WorkspaceAccess workspace;  // how the box reaches the workspace's API
-
-  std::shared_ptr<vault::Secrets> secrets;  // in reach of the run; null: none
-  // Waited for before the first thing is done that must not be done twice; null: nobody needs to know.
-  std::shared_ptr<Witness> witness;
-  bool may_ask = false;  // a human can be asked; otherwise what must be asked for is refused
-  // Whether the box stays when the run ends or waits for a human; the conversation's next run goes on in it.
-  bool keeps_box = false;
-
-  // When a parked run goes on without the Work that raised its gate: what Gate::checkpoint said. The
-  // gate was approved.
-  std::string checkpoint;
-  std::vector<model::ClientResult> results;  // that came with the approval: of the client's own tools
-
-  // When the work is taken up again, by a restarted server or by another runner than the one that was lost: what the
-  // journal shows was told already. The agent goes on right after it.
-  bool resumed = false;
-  std::string told_text;
-  std::string told_reasoning;
-  // The last `mark` of the journal: the work may still be going on elsewhere, and is heard on from there instead of
-  // being begun anew. Only where Dispatcher::can_reattach(mark).
-  std::string mark;
-};
-
-// The work cannot go on without a human.
-struct Gate {
-  std::string reason;
-  std::vector<model::RequestedItem> items;
-  int64_t lifetime_seconds = 0;  // 0: as long as the server lets approvals wait
-  std::string checkpoint;        // JSON: from where another Work, perhaps of another server, can go on
-  // True: the Work waits with its box for go_on(). False: its workspace is kept, its box proven gone,
-  // and the Work is over.
-  bool keeps_box = false;
-};
-
-// What a dispatch hears. on_finished(), on_failed() or on_gate() without a box ends it.
-class DispatchListener {
- public:
-  virtual ~DispatchListener() = default;
-  // Kinds text, reasoning, filler, log, usage, step, output, file, diff, custom, egress, replaced, call, subagent,
-  // subagent_text and mark, stamped.
-  virtual void on_event(model::RunEvent event) = 0;
-  virtual void on_finished(model::Usage usage) = 0;
-  virtual void on_failed(model::Problem problem) = 0;
-  // Only where Dispatch::may_ask.
-  virtual void on_gate(Gate gate) = 0;
-};
-
-// Work in progress. Dropping it ends the work at once; the listener hears nothing more.
-class Work {
- public:
-  virtual ~Work() = default;
-  // Ends it, and says when nothing of it is left: no process, no box. The listener hears nothing
-  // more. Not called twice; `gone` never comes from inside.
-  virtual void stop(Callback<void()> gone) = 0;
-  // Its gate was approved; secrets that came with it are in Dispatch::secrets. Only while it waits.
-  virtual void go_on(std::vector<model::ClientResult> results) = 0;
-  // Whoever listens has no room for more: nothing more is begun that would tell much, until told otherwise. What is
-  // under way may still be told.
-  virtual void hold_back(bool /*held*/) {}
-  // This server may have lost the run to another: nothing is begun, what runs in a sandbox here stands still, and so
-  // does the time that counts against the run; until told otherwise. Work on a runner goes on: nothing of it is lost.
-  virtual void suspend(bool /*suspended*/) {}
-  // All that was told up to and including this mark is in the journal.
-  virtual void written(std::string_view /*mark*/) {}
-};
-
-// A run for whose going on after a gate something is kept.
-struct ParkedRun {
-  model::RunId run;
-  model::ConversationId conversation;
-  bool operator==(const ParkedRun&) const = default;
-};
-
-// What is kept for a conversation's next run.
-struct KeptWorkspace {
-  model::ConversationId conversation;
-  int64_t bytes = 0;  // of the disk
-  bool operator==(const KeptWorkspace&) const = default;
-};
-
-class Dispatcher {
- public:
-  virtual ~Dispatcher() = default;
-
-  // `listener` must outlive the Work. No callback comes from inside dispatch().
-  [[nodiscard]] virtual std::unique_ptr<Work> dispatch(Dispatch dispatch, DispatchListener& listener) = 0;
-
-  // Can work whose journal shows `told_text`, and nothing that was done, go on right after it? True when nothing was
-  // told yet, or the agent's loop is ours: its model is told what it said, and says the rest.
-  virtual bool can_resume(const model::Agent& agent, std::string_view told_text) const = 0;
-
-  // Can work with this mark be heard on, if whoever does it still lives? Whether it does, the dispatch will tell.
-  virtual bool can_reattach(std::string_view /*mark*/) const { return false; }
-
-  // False when the agent's model looks only at the last message, so the history need not be read.
-  virtual bool reads_history(const model::Agent& agent) const = 0;
-
-  // A conversation's box that was kept is wanted no more: it is killed. No harm if there is none, or if a run is
-  // using it: then it goes with the run.
-  virtual void release(model::ConversationId conversation) = 0;
-  // A parked run ended at its gate: what was kept for its going on is removed.
-  virtual void forget_parked(model::RunId run, model::ConversationId conversation) = 0;
-  // Whatever is kept here, by this server or by those that were here before it. What cannot be read is left out. `done`
-  // may come from inside.
-  virtual void list_parked(Callback<void(std::vector<ParkedRun>)> done) { done({}); }
-  // ── workspaces that are kept between runs ──
-  // All that are kept here, by this server or by those that were here before it. `done` may come from inside.
-  virtual void list_workspaces(Callback<void(std::vector<KeptWorkspace>)> done) { done({}); }
-  // Whose such a workspace is: it counts for that tenant.
-  virtual void count_workspace(const KeptWorkspace& /*kept*/, model::TenantId /*tenant*/) {}
-  // The conversation has no next run. Nothing happens while a run of it is at work here.
-  virtual void remove_workspace(model::ConversationId /*conversation*/) {}
-
-  // Whether it has boxes of its own, so that a conversation can keep one.
-  virtual bool keeps_boxes() const = 0;
-  // Boxes that wait for work.
-  virtual int warm_available() const = 0;
-};
+std::span<const Program> programs();
+const Program* find_program(std::string_view agent_type);
+// "claude-code.session-id"
+std::string session_event_name(std::string_view agent_type);
 
 }  // namespace sluice::harness

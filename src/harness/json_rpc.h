@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "harness/dialect.h"
+#include "harness/harness.h"
 #include "harness/line_splitter.h"
 
 namespace sluice::harness {

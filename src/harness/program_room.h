@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "harness/dialect.h"
+#include "harness/harness.h"
 
 namespace sluice::harness {
 

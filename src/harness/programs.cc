@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "harness/dialect.h"
+#include "harness/harness.h"
 
 namespace sluice::harness {
 namespace {

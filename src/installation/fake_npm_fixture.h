@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-#include "harness/dialect.h"
+#include "harness/harness.h"
 #include "workspace/workspace.h"
 
 namespace sluice::installation {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "harness/dialect.h"
+#include "harness/harness.h"
 
 namespace sluice::installation {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "harness/dialect.h"
+#include "harness/harness.h"
 #include "runner/runner.h"
 #include "sandbox/sandbox.h"
 

@@ -282,7 +282,7 @@ TEST_P(GateTest, Whoever_comes_next_is_told_for_whom_something_is_kept) {
   loop.settle();
   runner =
       make_native_runner(options, {client, loop, entropy, log, metrics, sandbox.get(), &watcher, &workers, egress});
-  EXPECT_EQ(parked(), (std::vector<harness::ParkedRun>{{last.run, last.conversation}}));
+  EXPECT_EQ(parked(), (std::vector<dispatch::ParkedRun>{{last.run, last.conversation}}));
   runner->forget_parked(last.run, last.conversation);
   EXPECT_TRUE(parked().empty());
 }
@@ -302,7 +302,7 @@ TEST_F(GateStory, What_cannot_be_listed_or_is_no_runs_own_is_kept_for_nobody) {
   put(workspaces + other.text() + "/none/" + run + ".part/x", "");
   put(workspaces + other.text() + "/rep_1", "another file");
   put(workspaces + "of-" + run + "/" + run + ".0000.held1/x", "");
-  EXPECT_EQ(parked(), (std::vector<harness::ParkedRun>{{last.run, last.conversation}}));
+  EXPECT_EQ(parked(), (std::vector<dispatch::ParkedRun>{{last.run, last.conversation}}));
 }
 
 TEST_F(GateStory, What_a_run_held_is_stale_once_another_run_changed_the_workspace) {

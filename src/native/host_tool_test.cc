@@ -24,7 +24,7 @@ class HostToolTest : public GateTest {
     client_tools = {{.name = "show_map", .parameters = R"({"type":"object"})"}, {.name = "pick_color"}};
   }
 
-  void begin(harness::Dispatch dispatch) {
+  void begin(dispatch::Dispatch dispatch) {
     dispatch.extras.client_tools = client_tools;
     dispatch.extras.context = context;
     if (!runner) {

@@ -18,15 +18,15 @@ using model::Slug;
 using models::ModelEvent;
 
 // A dispatch may ask for fewer than the runner allows, not for more.
-int64_t rounds_max(const harness::Dispatch& dispatch, const Options& options) {
+int64_t rounds_max(const dispatch::Dispatch& dispatch, const Options& options) {
   const int64_t allowed = options.tool_rounds_max;
   return dispatch.max_rounds > 0 ? std::min(dispatch.max_rounds, allowed) : allowed;
 }
 
 }  // namespace
 
-NativeLoop::NativeLoop(std::shared_ptr<const agents::Shared> shared, Setting setting, harness::Dispatch dispatch,
-                       harness::DispatchListener& listener)
+NativeLoop::NativeLoop(std::shared_ptr<const agents::Shared> shared, Setting setting, dispatch::Dispatch dispatch,
+                       dispatch::DispatchListener& listener)
     : context_(std::move(shared)),
       setting_(setting),
       dispatch_(std::move(dispatch)),
@@ -318,11 +318,11 @@ std::string NativeLoop::checkpoint() const {
 }
 
 void NativeLoop::raise_gate() {
-  harness::Gate gate{.reason = std::move(request_.reason),
-                     .items = std::move(request_.items),
-                     .lifetime_seconds = request_.lifetime_seconds,
-                     .checkpoint = checkpoint(),
-                     .keeps_box = dispatch_.keeps_box};
+  dispatch::Gate gate{.reason = std::move(request_.reason),
+                      .items = std::move(request_.items),
+                      .lifetime_seconds = request_.lifetime_seconds,
+                      .checkpoint = checkpoint(),
+                      .keeps_box = dispatch_.keeps_box};
   is_waiting_ = gate.keeps_box;
   if (is_waiting_) {
     output_.pause();

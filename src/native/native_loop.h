@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "agents/agents.h"
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 #include "inference/inference.h"
 #include "native/continuation.h"
 #include "native/loop_checkpoint.h"
@@ -30,14 +30,14 @@ struct Setting {
   const std::vector<models::ToolSpec>& sandbox_tools;
 };
 
-class NativeLoop final : public harness::Work,
+class NativeLoop final : public dispatch::Work,
                          private inference::ModelCallListener,
                          private sessions::SessionListener,
                          private tools::CallRoundListener {
  public:
   // `setting` refers to what lives as long as `shared` does.
-  NativeLoop(std::shared_ptr<const agents::Shared> shared, Setting setting, harness::Dispatch dispatch,
-             harness::DispatchListener& listener);
+  NativeLoop(std::shared_ptr<const agents::Shared> shared, Setting setting, dispatch::Dispatch dispatch,
+             dispatch::DispatchListener& listener);
 
   void stop(Callback<void()> gone) override;
   void go_on(std::vector<model::ClientResult> results) override;
@@ -94,8 +94,8 @@ class NativeLoop final : public harness::Work,
 
   agents::RunContext context_;
   const Setting setting_;
-  const harness::Dispatch dispatch_;
-  harness::DispatchListener& listener_;
+  const dispatch::Dispatch dispatch_;
+  dispatch::DispatchListener& listener_;
   inference::Route route_;
   models::Prompt prompt_;
   runs::EventOutput output_;

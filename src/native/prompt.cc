@@ -6,14 +6,14 @@ namespace sluice::native {
 namespace {
 
 // Variables alone are of no use without a sandbox, but no step depends on them.
-bool are_for_sandbox(const harness::Materials& materials) {
+bool are_for_sandbox(const dispatch::Materials& materials) {
   return materials.repository.has_value() || !materials.skills.empty() || !materials.files.empty() ||
          !materials.setup_script.empty();
 }
 
 }  // namespace
 
-models::Prompt prompt_of(const harness::Dispatch& dispatch) {
+models::Prompt prompt_of(const dispatch::Dispatch& dispatch) {
   models::Prompt prompt{.model = dispatch.agent.model.name,
                         .max_output_tokens = dispatch.agent.limits.max_output_tokens};
   for (const auto& turn : dispatch.history) prompt.turns.push_back({.role = turn.role, .text = turn.content});
@@ -21,7 +21,7 @@ models::Prompt prompt_of(const harness::Dispatch& dispatch) {
   return prompt;
 }
 
-std::string_view needs_of_sandbox(const harness::Dispatch& dispatch) {
+std::string_view needs_of_sandbox(const dispatch::Dispatch& dispatch) {
   const auto& kit = dispatch.agent.kit;
   if (are_for_sandbox(dispatch.materials)) return "repository, skills, files or setup script";
   if (dispatch.extras.inference) return "";  // one call of a model, which has no tools

@@ -3,14 +3,14 @@
 
 #include <string_view>
 
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 #include "models/models.h"
 
 namespace sluice::native {
 
 // The conversation so far and the message; no tools yet.
-models::Prompt prompt_of(const harness::Dispatch& dispatch);
+models::Prompt prompt_of(const dispatch::Dispatch& dispatch);
 // What the dispatch brings along that works in a sandbox only, in words; empty: nothing.
-std::string_view needs_of_sandbox(const harness::Dispatch& dispatch);
+std::string_view needs_of_sandbox(const dispatch::Dispatch& dispatch);
 
 }  // namespace sluice::native

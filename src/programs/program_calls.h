@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "dispatch/dispatch.h"
 #include "egress/egress.h"
-#include "harness/dialect.h"
 #include "harness/harness.h"
 #include "model/model.h"
 #include "programs/program_checkpoint.h"
@@ -61,7 +61,7 @@ class ProgramCalls final {
  public:
   struct Needs {
     world::Loop& loop;
-    const harness::Dispatch& dispatch;
+    const dispatch::Dispatch& dispatch;
     runs::EventOutput& output;
     ProgramSteps& steps;
     ProgramEvents& events;
@@ -122,7 +122,7 @@ class ProgramCalls final {
   std::optional<DecidedCall> take_decision(const harness::ProgramCall& call);
 
   world::Loop& loop_;
-  const harness::Dispatch& dispatch_;
+  const dispatch::Dispatch& dispatch_;
   runs::EventOutput& output_;
   ProgramSteps& steps_;
   ProgramEvents& events_;

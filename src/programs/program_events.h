@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "agents/agents.h"
-#include "harness/dialect.h"
+#include "harness/harness.h"
 #include "model/model.h"
 #include "programs/program_answer.h"
 #include "programs/program_steps.h"

@@ -81,7 +81,7 @@ class ProgramStory : public GateStory {
     program_options = &owned->options.programs;
     context = {owned, &owned->shared};
   }
-  void begin(harness::Dispatch dispatch) {
+  void begin(dispatch::Dispatch dispatch) {
     make_context();
     last = dispatch;
     ProgramMakers makers;

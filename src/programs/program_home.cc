@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t printed_chars_max = 2'000;
 constexpr int64_t errand_ms_max = 30'000;
 
-std::string session_path() { return std::string(harness::state_dir) + "/session.json"; }
+std::string session_path() { return std::string(dispatch::program_state_dir) + "/session.json"; }
 
 // The shim's relative paths are of the workspace.
 std::string inside(const std::string& path) {

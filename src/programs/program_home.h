@@ -10,7 +10,7 @@
 
 #include "base/callback.h"
 #include "base/result.h"
-#include "harness/dialect.h"
+#include "harness/harness.h"
 #include "runs/runs.h"
 #include "sessions/sessions.h"
 

@@ -9,7 +9,7 @@
 
 #include "agents/agents.h"
 #include "base/result.h"
-#include "harness/dialect.h"
+#include "dispatch/dispatch.h"
 #include "harness/harness.h"
 #include "programs/options.h"
 #include "programs/program_calls.h"
@@ -27,7 +27,7 @@ struct ProgramMakers {
 class ProgramLaunch {
  public:
   // All must outlive this.
-  ProgramLaunch(const agents::RunContext& context, const ProgramOptions& options, harness::Dispatch& dispatch,
+  ProgramLaunch(const agents::RunContext& context, const ProgramOptions& options, dispatch::Dispatch& dispatch,
                 ProgramMakers makers)
       : context_(context), options_(options), dispatch_(dispatch), makers_(std::move(makers)) {}
 
@@ -58,7 +58,7 @@ class ProgramLaunch {
 
   const agents::RunContext& context_;
   const ProgramOptions& options_;
-  harness::Dispatch& dispatch_;
+  dispatch::Dispatch& dispatch_;
   const ProgramMakers makers_;
   ProgramOptions::Place place_;
   ProgramModel model_;

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "harness/dialect.h"
+#include "harness/harness.h"
 #include "inference/inference.h"
 #include "model/model.h"
 #include "vault/vault.h"

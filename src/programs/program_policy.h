@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gates/gates.h"
-#include "harness/dialect.h"
+#include "harness/harness.h"
 #include "model/model.h"
 #include "tools/tools.h"
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "harness/dialect.h"
+#include "harness/harness.h"
 #include "runs/runs.h"
 
 namespace sluice::programs {
@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t turn_chars_max = 8'000;
 constexpr std::size_t transcript_bytes_max = 64'000;
 
-std::string turn_text(const harness::HistoryTurn& turn) {
+std::string turn_text(const dispatch::HistoryTurn& turn) {
   runs::Excerpt excerpt(turn_chars_max);
   excerpt.append(turn.content);
   return (turn.role == model::Role::user ? "User: " : "You: ") + excerpt.text() + "\n\n";
@@ -19,7 +19,7 @@ std::string turn_text(const harness::HistoryTurn& turn) {
 
 }  // namespace
 
-std::string program_system_prompt(const harness::Dispatch& dispatch, std::string_view place) {
+std::string program_system_prompt(const dispatch::Dispatch& dispatch, std::string_view place) {
   std::string words = dispatch.agent.system_prompt;
   if (!words.empty()) words += "\n\n";
   words += place;
@@ -29,7 +29,7 @@ std::string program_system_prompt(const harness::Dispatch& dispatch, std::string
   return words;
 }
 
-std::string program_prompt(const harness::Dispatch& dispatch, bool has_session) {
+std::string program_prompt(const dispatch::Dispatch& dispatch, bool has_session) {
   if (has_session || dispatch.history.empty()) return dispatch.prompt;
   std::vector<std::string> turns;
   std::size_t bytes = 0;

@@ -24,7 +24,7 @@ class ProgramReal : public RealSession {
     heard.events.clear();
     heard.usage.reset();
     heard.problem.reset();
-    harness::Dispatch dispatch;
+    dispatch::Dispatch dispatch;
     if (checkpoint.empty()) ++run_count;
     dispatch.run.ulid.bytes[15] = run_count;
     dispatch.conversation.ulid.bytes[15] = 1;
@@ -46,12 +46,12 @@ class ProgramReal : public RealSession {
   }
 
   // Stops the reactor at a gate too.
-  struct Waiting final : harness::DispatchListener {
+  struct Waiting final : dispatch::DispatchListener {
     explicit Waiting(HeardDispatch& to) : heard(to) {}
     void on_event(model::RunEvent event) override { heard.on_event(std::move(event)); }
     void on_finished(model::Usage usage) override { heard.on_finished(usage); }
     void on_failed(model::Problem problem) override { heard.on_failed(std::move(problem)); }
-    void on_gate(harness::Gate gate) override {
+    void on_gate(dispatch::Gate gate) override {
       heard.on_gate(std::move(gate));
       stop();
     }

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/dialect.h"
+#include "harness/harness.h"
 #include "model/model.h"
 #include "runs/runs.h"
 #include "tools/tools.h"

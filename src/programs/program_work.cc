@@ -23,7 +23,7 @@ constexpr std::size_t unread_bytes_max = 16 << 20;  // a program that does not r
 }  // namespace
 
 ProgramWork::ProgramWork(std::shared_ptr<const agents::Shared> shared, const ProgramOptions& options,
-                         harness::Dispatch dispatch, harness::DispatchListener& listener, ProgramMakers makers)
+                         dispatch::Dispatch dispatch, dispatch::DispatchListener& listener, ProgramMakers makers)
     : context_(std::move(shared)),
       options_(options),
       dispatch_([&] {
@@ -124,12 +124,12 @@ void ProgramWork::write_files() {
   auto launch = launch_.plan(assignment());
   if (!launch) return fail(Slug::agent_misconfigured, std::move(launch.error().what));
   auto files = std::move(launch.value().files);
-  files.push_back({.path = std::string(harness::state_dir) + "/.gitignore", .text = "*\n"});
+  files.push_back({.path = std::string(dispatch::program_state_dir) + "/.gitignore", .text = "*\n"});
   parts_.home->prepare(std::move(launch.value().removed), std::move(files), [this](Result<Unit> written) {
     if (!written) return fail(Slug::sandbox_failed, "The agent program's files: " + written.error().what + ".");
     if (!dispatch_.witness) return start_program();
     const auto alive = lifeline_.watch();
-    output_.emit_phase(harness::launch_phase, "The agent program is started", 0);
+    output_.emit_phase(dispatch::launch_phase, "The agent program is started", 0);
     if (alive.expired()) return;
     dispatch_.witness->see([this, alive] {
       // It may have been stopped, or have failed, before a reader had seen it.
@@ -314,10 +314,10 @@ void ProgramWork::hold() {
 }
 
 void ProgramWork::raise_gate() {
-  harness::Gate gate{.reason = calls_.asked()[0].request.reason,
-                     .lifetime_seconds = calls_.asked()[0].request.lifetime_seconds,
-                     .checkpoint = checkpoint(),
-                     .keeps_box = dispatch_.keeps_box};
+  dispatch::Gate gate{.reason = calls_.asked()[0].request.reason,
+                      .lifetime_seconds = calls_.asked()[0].request.lifetime_seconds,
+                      .checkpoint = checkpoint(),
+                      .keeps_box = dispatch_.keeps_box};
   for (const auto& question : calls_.asked()) {
     gate.items.insert(gate.items.end(), question.request.items.begin(), question.request.items.end());
   }

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "agents/agents.h"
-#include "harness/dialect.h"
+#include "dispatch/dispatch.h"
 #include "harness/harness.h"
 #include "inference/inference.h"
 #include "programs/options.h"
@@ -30,7 +30,7 @@
 
 namespace sluice::programs {
 
-class ProgramWork final : public harness::Work,
+class ProgramWork final : public dispatch::Work,
                           private sessions::SessionListener,
                           private sandbox::ProcessListener,
                           private tools::BridgeUser,
@@ -38,8 +38,8 @@ class ProgramWork final : public harness::Work,
                           private ProgramCallsUser {
  public:
   // `options` live as long as `shared` does.
-  ProgramWork(std::shared_ptr<const agents::Shared> shared, const ProgramOptions& options, harness::Dispatch dispatch,
-              harness::DispatchListener& listener, ProgramMakers makers = {});
+  ProgramWork(std::shared_ptr<const agents::Shared> shared, const ProgramOptions& options, dispatch::Dispatch dispatch,
+              dispatch::DispatchListener& listener, ProgramMakers makers = {});
 
   void stop(Callback<void()> gone) override;
   void go_on(std::vector<model::ClientResult> results) override;
@@ -114,8 +114,8 @@ class ProgramWork final : public harness::Work,
 
   agents::RunContext context_;
   const ProgramOptions& options_;
-  harness::Dispatch dispatch_;  // whose policy allows the model's host
-  harness::DispatchListener& listener_;
+  dispatch::Dispatch dispatch_;  // whose policy allows the model's host
+  dispatch::DispatchListener& listener_;
   runs::EventOutput output_;
   ProgramSteps steps_;
 

@@ -5,17 +5,17 @@
 namespace sluice::remote {
 namespace {
 
-class RemoteDispatcher final : public harness::Dispatcher {
+class RemoteDispatcher final : public dispatch::Dispatcher {
  public:
   explicit RemoteDispatcher(std::shared_ptr<Context> context) : context_(std::move(context)) {}
 
-  std::unique_ptr<harness::Work> dispatch(harness::Dispatch dispatch, harness::DispatchListener& listener) override {
+  std::unique_ptr<dispatch::Work> dispatch(dispatch::Dispatch dispatch, dispatch::DispatchListener& listener) override {
     return std::make_unique<RemoteWork>(context_, std::move(dispatch), listener);
   }
 
   // Without a mark to go on from, as another runner would after one that was lost.
   bool can_resume(const model::Agent& agent, std::string_view told_text) const override {
-    return told_text.empty() || !harness::is_program(agent);
+    return told_text.empty() || !dispatch::is_program(agent);
   }
 
   bool can_reattach(std::string_view mark) const override { return read_mark(mark).has_value(); }
@@ -33,12 +33,12 @@ class RemoteDispatcher final : public harness::Dispatcher {
 };
 
 // Boxes that are kept, and what a restart can take up, are the home's.
-class Router final : public harness::Dispatcher {
+class Router final : public dispatch::Dispatcher {
  public:
-  Router(harness::Dispatcher& home, std::unique_ptr<harness::Dispatcher> elsewhere)
+  Router(dispatch::Dispatcher& home, std::unique_ptr<dispatch::Dispatcher> elsewhere)
       : home_(home), elsewhere_(std::move(elsewhere)) {}
 
-  std::unique_ptr<harness::Work> dispatch(harness::Dispatch dispatch, harness::DispatchListener& listener) override {
+  std::unique_ptr<dispatch::Work> dispatch(dispatch::Dispatch dispatch, dispatch::DispatchListener& listener) override {
     const bool is_home = dispatch.extras.sandbox_url.empty() && dispatch.mark.empty();
     auto& carrier = is_home ? home_ : *elsewhere_;
     return carrier.dispatch(std::move(dispatch), listener);
@@ -52,13 +52,13 @@ class Router final : public harness::Dispatcher {
   void forget_parked(model::RunId run, model::ConversationId conversation) override {
     home_.forget_parked(run, conversation);
   }
-  void list_parked(Callback<void(std::vector<harness::ParkedRun>)> done) override {
+  void list_parked(Callback<void(std::vector<dispatch::ParkedRun>)> done) override {
     home_.list_parked(std::move(done));
   }
-  void list_workspaces(Callback<void(std::vector<harness::KeptWorkspace>)> done) override {
+  void list_workspaces(Callback<void(std::vector<dispatch::KeptWorkspace>)> done) override {
     home_.list_workspaces(std::move(done));
   }
-  void count_workspace(const harness::KeptWorkspace& kept, model::TenantId tenant) override {
+  void count_workspace(const dispatch::KeptWorkspace& kept, model::TenantId tenant) override {
     home_.count_workspace(kept, tenant);
   }
   void remove_workspace(model::ConversationId conversation) override { home_.remove_workspace(conversation); }
@@ -66,18 +66,18 @@ class Router final : public harness::Dispatcher {
   int warm_available() const override { return home_.warm_available(); }
 
  private:
-  harness::Dispatcher& home_;
-  const std::unique_ptr<harness::Dispatcher> elsewhere_;
+  dispatch::Dispatcher& home_;
+  const std::unique_ptr<dispatch::Dispatcher> elsewhere_;
 };
 
 }  // namespace
 
-std::unique_ptr<harness::Dispatcher> make_router(harness::Dispatcher& home,
-                                                 std::unique_ptr<harness::Dispatcher> elsewhere) {
+std::unique_ptr<dispatch::Dispatcher> make_router(dispatch::Dispatcher& home,
+                                                  std::unique_ptr<dispatch::Dispatcher> elsewhere) {
   return std::make_unique<Router>(home, std::move(elsewhere));
 }
 
-std::unique_ptr<harness::Dispatcher> make_remote_dispatcher(RemoteNeeds needs, RemoteOptions options) {
+std::unique_ptr<dispatch::Dispatcher> make_remote_dispatcher(RemoteNeeds needs, RemoteOptions options) {
   for (auto& url : options.runner_urls) {
     while (url.ends_with('/')) url.pop_back();
   }

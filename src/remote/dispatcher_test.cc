@@ -13,13 +13,13 @@ using model::Slug;
 using net::FakeAnswer;
 
 // Takes nothing and has nothing; wants files or not.
-struct NoSupplies final : harness::Supplies {
+struct NoSupplies final : dispatch::Supplies {
   explicit NoSupplies(bool wanted) : wants(wanted) {}
-  void skill_bundle(const harness::SkillUse&, Callback<void(Result<std::string>)>) override {}
+  void skill_bundle(const dispatch::SkillUse&, Callback<void(Result<std::string>)>) override {}
   bool wants_assets() const override { return wants; }
-  void file(const harness::FileUse&, Callback<void(Result<std::string>)>) override {}
-  void take_assets(std::vector<harness::Asset>, std::string,
-                   Callback<void(Result<std::vector<harness::KeptAsset>>)>) override {}
+  void file(const dispatch::FileUse&, Callback<void(Result<std::string>)>) override {}
+  void take_assets(std::vector<dispatch::Asset>, std::string,
+                   Callback<void(Result<std::vector<dispatch::KeptAsset>>)>) override {}
   bool wants;
 };
 
@@ -187,8 +187,8 @@ TEST_F(RemoteTest, Without_any_runner_only_those_that_name_one_are_carried_S_8) 
 }
 
 TEST_F(RemoteTest, At_home_is_carried_what_names_no_runner_S_8) {
-  struct Home final : harness::Dispatcher {
-    std::unique_ptr<harness::Work> dispatch(harness::Dispatch, harness::DispatchListener&) override {
+  struct Home final : dispatch::Dispatcher {
+    std::unique_ptr<dispatch::Work> dispatch(dispatch::Dispatch, dispatch::DispatchListener&) override {
       ++dispatch_count;
       return nullptr;
     }
@@ -196,7 +196,7 @@ TEST_F(RemoteTest, At_home_is_carried_what_names_no_runner_S_8) {
     bool reads_history(const model::Agent&) const override { return false; }
     void release(model::ConversationId) override { ++release_count; }
     void forget_parked(model::RunId, model::ConversationId) override {}
-    void list_parked(Callback<void(std::vector<harness::ParkedRun>)> done) override { done({{}}); }
+    void list_parked(Callback<void(std::vector<dispatch::ParkedRun>)> done) override { done({{}}); }
     bool keeps_boxes() const override { return true; }
     int warm_available() const override { return 2; }
     int dispatch_count = 0;
@@ -216,7 +216,7 @@ TEST_F(RemoteTest, At_home_is_carried_what_names_no_runner_S_8) {
   EXPECT_EQ(home.release_count, 1);
   EXPECT_EQ(dispatcher_->warm_available(), 2);
   std::size_t parked_count = 0;
-  dispatcher_->list_parked([&](const std::vector<harness::ParkedRun>& kept) { parked_count = kept.size(); });
+  dispatcher_->list_parked([&](const std::vector<dispatch::ParkedRun>& kept) { parked_count = kept.size(); });
   EXPECT_EQ(parked_count, 1u);
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/json.h"
-#include "harness/envelope.h"
+#include "dispatch/envelope.h"
 
 namespace sluice::remote {
 namespace {
@@ -93,7 +93,7 @@ void Fleet::check_all() {
 
 void Fleet::check(Member& member) {
   member.asked = true;
-  requests_.send({.url = member.url + std::string(harness::health_path),
+  requests_.send({.url = member.url + std::string(dispatch::health_path),
                   .connect_ms_max = answer_ms_max,
                   .idle_ms_max = answer_ms_max,
                   .total_ms_max = answer_ms_max},

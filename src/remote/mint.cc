@@ -20,7 +20,7 @@ std::string token(std::string_view prefix, world::Entropy& entropy) {
   return std::string(prefix) + to_base64url({reinterpret_cast<const char*>(noise.data()), noise.size()});
 }
 
-std::string env_json(const harness::Materials& materials) {
+std::string env_json(const dispatch::Materials& materials) {
   std::string out;
   json::Writer writer(out);
   writer.begin_object().key("variables").begin_object();
@@ -31,7 +31,7 @@ std::string env_json(const harness::Materials& materials) {
   return out;
 }
 
-void write_agent(json::Writer& writer, const harness::Dispatch& dispatch, const MintOptions& options) {
+void write_agent(json::Writer& writer, const dispatch::Dispatch& dispatch, const MintOptions& options) {
   const auto& agent = dispatch.agent;
   writer.key("agent").begin_object();
   writer.key("name").string(agent.name).key("system_prompt").string(agent.system_prompt);
@@ -44,7 +44,7 @@ void write_agent(json::Writer& writer, const harness::Dispatch& dispatch, const 
   writer.end_object();
 }
 
-void write_materials(json::Writer& writer, const harness::Materials& materials) {
+void write_materials(json::Writer& writer, const dispatch::Materials& materials) {
   writer.key("skills").begin_array();
   for (const auto& skill : materials.skills) {
     writer.begin_object().key("id").string(skill.id).key("name").string(skill.name);
@@ -75,7 +75,7 @@ void write_kit(json::Writer& writer, const model::AgentKit& kit) {
   writer.end_object();
 }
 
-void write_conversation(json::Writer& writer, const std::vector<harness::HistoryTurn>& history) {
+void write_conversation(json::Writer& writer, const std::vector<dispatch::HistoryTurn>& history) {
   writer.key("conversation").begin_array();
   for (auto i = history.size() - std::min(history.size(), limits::replay_turns_max); i < history.size(); ++i) {
     writer.begin_object().key("role").string(model::name_of(history[i].role));
@@ -87,7 +87,7 @@ void write_conversation(json::Writer& writer, const std::vector<harness::History
 }
 
 // What the runner puts into the box; the zip has each under its name.
-void write_files(json::Writer& writer, const std::vector<harness::FileUse>& files, const MintOptions& options,
+void write_files(json::Writer& writer, const std::vector<dispatch::FileUse>& files, const MintOptions& options,
                  model::ExecutionId execution) {
   writer.key("files");
   if (files.empty()) {
@@ -104,7 +104,7 @@ void write_files(json::Writer& writer, const std::vector<harness::FileUse>& file
   writer.end_array().end_object();
 }
 
-std::string config_json(const harness::Dispatch& dispatch, const MintOptions& options, model::TenantId tenant,
+std::string config_json(const dispatch::Dispatch& dispatch, const MintOptions& options, model::TenantId tenant,
                         model::ExecutionId execution, Timestamp expires_at) {
   std::string out;
   json::Writer writer(out);
@@ -136,8 +136,8 @@ std::string config_json(const harness::Dispatch& dispatch, const MintOptions& op
 
 }  // namespace
 
-Minted mint(const harness::Dispatch& dispatch, model::TenantId tenant, const MintOptions& options, world::IdSource& ids,
-            world::Entropy& entropy, Timestamp now) {
+Minted mint(const dispatch::Dispatch& dispatch, model::TenantId tenant, const MintOptions& options,
+            world::IdSource& ids, world::Entropy& entropy, Timestamp now) {
   Minted made;
   auto& execution = made.execution;
   execution.id = ids.make<model::ExecutionId>();

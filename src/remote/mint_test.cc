@@ -29,7 +29,7 @@ class Mint : public testing::Test {
   world::FakeEntropy entropy_;
   world::IdSource ids_{loop_, entropy_};
   model::TenantId tenant_ = ids_.make<model::TenantId>();
-  harness::Dispatch dispatch_;
+  dispatch::Dispatch dispatch_;
 };
 
 TEST_F(Mint, Three_tokens_hashed_each_with_its_purpose_and_its_time_S_3) {
@@ -94,7 +94,7 @@ TEST_F(Mint, Config_has_the_agent_its_materials_and_the_last_twenty_turns_S_4_A_
   dispatch_.max_rounds = 7;
   const auto skill = ids_.make<model::SkillId>();
   dispatch_.materials.skills = {{skill.text(), "pdf", "Reads PDF", std::string(64, 'a')}};
-  dispatch_.materials.repository = harness::RepositoryUse{.id = "rep_1", .url = "https://g/x", .ref = "main"};
+  dispatch_.materials.repository = dispatch::RepositoryUse{.id = "rep_1", .url = "https://g/x", .ref = "main"};
   for (int i = 0; i < 23; ++i) {
     dispatch_.history.push_back({i % 2 == 0 ? model::Role::user : model::Role::assistant, std::to_string(i), {i}});
   }

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 #include "net/net.h"
 #include "store/store.h"
 #include "world/world.h"
@@ -48,11 +48,11 @@ struct RemoteNeeds {
   world::Metrics& metrics;
 };
 
-std::unique_ptr<harness::Dispatcher> make_remote_dispatcher(RemoteNeeds needs, RemoteOptions options);
+std::unique_ptr<dispatch::Dispatcher> make_remote_dispatcher(RemoteNeeds needs, RemoteOptions options);
 // For a server that carries runs itself: those that name a runner go elsewhere, all others stay. `home` must outlive
 // it.
-std::unique_ptr<harness::Dispatcher> make_router(harness::Dispatcher& home,
-                                                 std::unique_ptr<harness::Dispatcher> elsewhere);
+std::unique_ptr<dispatch::Dispatcher> make_router(dispatch::Dispatcher& home,
+                                                  std::unique_ptr<dispatch::Dispatcher> elsewhere);
 
 // What one dispatch to a runner needs. The tokens stand here in the clear, to be handed over and
 // forgotten; the store gets `execution`, sha256(bearer) and `hashed`.
@@ -67,8 +67,8 @@ struct Minted {
 // Makes the execution and its tokens for a dispatch (S-3): setup and run good for 10 minutes, upload
 // for 60, the bearer for the agent's max_runtime_seconds and 60 s more (S-6). Of the history the last
 // limits::replay_turns_max turns go along.
-Minted mint(const harness::Dispatch& dispatch, model::TenantId tenant, const MintOptions& options, world::IdSource& ids,
-            world::Entropy& entropy, Timestamp now);
+Minted mint(const dispatch::Dispatch& dispatch, model::TenantId tenant, const MintOptions& options,
+            world::IdSource& ids, world::Entropy& entropy, Timestamp now);
 
 // The execution's asbx_ bearer. Derived, so that it is stored nowhere and can be sent when the runner
 // redeems its run token.

@@ -18,7 +18,7 @@
 
 namespace sluice::remote {
 
-struct RecordingListener final : harness::DispatchListener {
+struct RecordingListener final : dispatch::DispatchListener {
   void on_event(model::RunEvent event) override {
     if (event.kind == model::EventKind::mark) {
       marks.push_back(std::move(event.body));
@@ -32,7 +32,7 @@ struct RecordingListener final : harness::DispatchListener {
   }
   void on_finished(model::Usage its) override { usage = its; }
   void on_failed(model::Problem why) override { problem = std::move(why); }
-  void on_gate(harness::Gate) override { ADD_FAILURE() << "a runner elsewhere raises no gates"; }
+  void on_gate(dispatch::Gate) override { ADD_FAILURE() << "a runner elsewhere raises no gates"; }
 
   std::string received, text;
   std::vector<std::string> marks;
@@ -97,11 +97,11 @@ class RemoteTest : public testing::Test {
   store::SimulatedDatabase disk_;
   store::SimulatedStore store_{disk_, loop_};
   RemoteOptions options_;
-  harness::Dispatch dispatch_;
+  dispatch::Dispatch dispatch_;
   RecordingListener received_;
   bool journal_answers_ = true;
-  std::unique_ptr<harness::Dispatcher> dispatcher_;
-  std::unique_ptr<harness::Work> work_;
+  std::unique_ptr<dispatch::Dispatcher> dispatcher_;
+  std::unique_ptr<dispatch::Work> work_;
 };
 
 }  // namespace sluice::remote

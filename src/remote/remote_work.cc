@@ -20,7 +20,7 @@ constexpr int losses_max = 3;
 constexpr std::size_t resumed_bytes_max = 1024 * 1024;  // text that another runner gets with its configuration
 constexpr int64_t settling_ms_max = 120'000;  // more than a run may take: bootstrap, the grace, files written back
 
-std::string stream_body(const Minted& minted, const harness::Dispatch& dispatch) {
+std::string stream_body(const Minted& minted, const dispatch::Dispatch& dispatch) {
   std::string body;
   json::Writer writer(body);
   writer.begin_object().key("agent_url").string(minted.agent_url);
@@ -36,7 +36,7 @@ std::string without_slash(std::string url) {
 }
 
 // A careful runner waits before these events until they are acknowledged.
-bool is_awaited(const model::RunEvent& event) { return event.kind == EventKind::step || harness::is_launch(event); }
+bool is_awaited(const model::RunEvent& event) { return event.kind == EventKind::step || dispatch::is_launch(event); }
 
 // Whether the event shows an effect that must not be repeated elsewhere. Text is continued instead. Files and requests
 // before the first step come from a setup script, which may run in every sandbox; a runner that is not careful may have
@@ -45,7 +45,8 @@ bool is_effect(const model::RunEvent& event, bool is_careful) {
   using enum EventKind;
   const auto kind = event.kind;
   if (kind == file || kind == egress) return !is_careful;
-  return kind == log ? harness::is_launch(event) : kind != usage && kind != filler && kind != text && kind != reasoning;
+  return kind == log ? dispatch::is_launch(event)
+                     : kind != usage && kind != filler && kind != text && kind != reasoning;
 }
 
 bool is_debug(const model::RunEvent& event) {
@@ -55,9 +56,9 @@ bool is_debug(const model::RunEvent& event) {
 
 }  // namespace
 
-model::Problem problem_of(const harness::ErrorLine& line) {
+model::Problem problem_of(const dispatch::ErrorLine& line) {
   for (const auto& entry : model::problem_registry()) {
-    if (harness::code_of(entry.name) == line.code) return {.slug = entry.slug, .detail = line.message};
+    if (dispatch::code_of(entry.name) == line.code) return {.slug = entry.slug, .detail = line.message};
   }
   const auto slug = line.code == "agent_type_unsupported" ? Slug::agent_misconfigured
                     : line.code.starts_with("model_")     ? Slug::model_error
@@ -65,8 +66,8 @@ model::Problem problem_of(const harness::ErrorLine& line) {
   return {.slug = slug, .detail = line.code + ": " + line.message};
 }
 
-RemoteWork::RemoteWork(std::shared_ptr<Context> context, harness::Dispatch dispatch,
-                       harness::DispatchListener& listener)
+RemoteWork::RemoteWork(std::shared_ptr<Context> context, dispatch::Dispatch dispatch,
+                       dispatch::DispatchListener& listener)
     : context_(std::move(context)),
       dispatch_(std::move(dispatch)),
       listener_(listener),
@@ -183,8 +184,8 @@ void RemoteWork::on_not_minted(const Error& why) {
 void RemoteWork::announce(std::shared_ptr<const Minted> minted) {
   const std::weak_ptr alive = alive_;
   const auto now = context_->needs.loop.now();
-  listener_.on_event(harness::phase_event("mint", "Tokens minted for " + minted->execution.id.text(),
-                                          now.ms - minted->execution.created_at.ms, now));
+  listener_.on_event(dispatch::phase_event("mint", "Tokens minted for " + minted->execution.id.text(),
+                                           now.ms - minted->execution.created_at.ms, now));
   if (alive.expired() || over_) return;
   announced_ = std::move(minted);
   write_mark();
@@ -227,7 +228,7 @@ std::string_view RemoteWork::obstacle() const {
   if (mark_.begun) return "What it had done in its sandbox is gone.";
   const bool is_careful = mark_.careful || (stream_ && stream_->is_careful());
   if (has_sent_text() && !mark_.runner.empty() && !is_careful) return "It may have done more than it reported.";
-  if (!sent_text_.empty() && harness::is_program(dispatch_.agent)) {
+  if (!sent_text_.empty() && dispatch::is_program(dispatch_.agent)) {
     return "Part of the answer had been sent, and the agent's program cannot continue it.";
   }
   if (sent_text_.size() + sent_reasoning_.size() > resumed_bytes_max)
@@ -258,7 +259,7 @@ bool RemoteWork::start_elsewhere(std::string_view why) {
 
 // ── lines of the runner ───────────────────────────────────────────────────────────────────────────────
 
-void RemoteWork::on_lines(std::vector<harness::Line> lines) {
+void RemoteWork::on_lines(std::vector<dispatch::Line> lines) {
   const std::weak_ptr alive = alive_;
   const auto* stream = stream_.get();
   for (auto& line : lines) {
@@ -278,10 +279,10 @@ void RemoteWork::write_mark() {
   listener_.on_event({EventKind::mark, context_->needs.loop.now(), to_json(mark_)});
 }
 
-void RemoteWork::take_line(harness::Line line) {
+void RemoteWork::take_line(dispatch::Line line) {
   if (auto* event = std::get_if<model::RunEvent>(&line)) return take_event(std::move(*event));
-  if (const auto* result = std::get_if<harness::ResultLine>(&line)) return finish(*result);
-  take_error(std::get<harness::ErrorLine>(line));
+  if (const auto* result = std::get_if<dispatch::ResultLine>(&line)) return finish(*result);
+  take_error(std::get<dispatch::ErrorLine>(line));
 }
 
 void RemoteWork::take_event(model::RunEvent event) {
@@ -301,7 +302,7 @@ void RemoteWork::take_event(model::RunEvent event) {
   listener_.on_event(std::move(event));
 }
 
-void RemoteWork::finish(const harness::ResultLine& result) {
+void RemoteWork::finish(const dispatch::ResultLine& result) {
   const std::weak_ptr alive = alive_;
   // A runner that knows only the plain profile sends the whole text at the end.
   if (result.message.size() > sent_text_.size() && result.message.starts_with(sent_text_)) {
@@ -312,7 +313,7 @@ void RemoteWork::finish(const harness::ResultLine& result) {
   if (!alive.expired()) listener_.on_finished(result.usage);
 }
 
-void RemoteWork::take_error(const harness::ErrorLine& line) {
+void RemoteWork::take_error(const dispatch::ErrorLine& line) {
   // Its tokens were used up by an answer that was lost on its way, or a clock that was put let them expire: others will
   // do.
   const bool unredeemed =

@@ -12,9 +12,9 @@
 
 namespace sluice::remote {
 
-class RemoteWork final : public harness::Work, private RunnerStreamListener {
+class RemoteWork final : public dispatch::Work, private RunnerStreamListener {
  public:
-  RemoteWork(std::shared_ptr<Context> context, harness::Dispatch dispatch, harness::DispatchListener& listener);
+  RemoteWork(std::shared_ptr<Context> context, dispatch::Dispatch dispatch, dispatch::DispatchListener& listener);
   // The runner continues for a while: this server or another one may read on from the last mark.
   ~RemoteWork() override;
 
@@ -24,7 +24,7 @@ class RemoteWork final : public harness::Work, private RunnerStreamListener {
   void written(std::string_view text) override;
 
  private:
-  void on_lines(std::vector<harness::Line> lines) override;
+  void on_lines(std::vector<dispatch::Line> lines) override;
   void on_refused(int status, std::string why) override;
   void on_forbidden(std::string why) override;
   void on_lost(std::string why) override;
@@ -45,12 +45,12 @@ class RemoteWork final : public harness::Work, private RunnerStreamListener {
   void announce(std::shared_ptr<const Minted> minted);
   void post(const Minted& minted);
 
-  void take_line(harness::Line line);
+  void take_line(dispatch::Line line);
   void take_event(model::RunEvent event);
-  void take_error(const harness::ErrorLine& line);
+  void take_error(const dispatch::ErrorLine& line);
   void write_mark();
   void write_mark_before_last();
-  void finish(const harness::ResultLine& result);
+  void finish(const dispatch::ResultLine& result);
   void end_account();
   // Why no other runner can do what is left; empty: one can. Something may have been said, but nothing done, and
   // whoever spoke can go on from there.
@@ -62,8 +62,8 @@ class RemoteWork final : public harness::Work, private RunnerStreamListener {
   bool is_named() const { return !named_.empty(); }
 
   const std::shared_ptr<Context> context_;
-  const harness::Dispatch dispatch_;
-  harness::DispatchListener& listener_;
+  const dispatch::Dispatch dispatch_;
+  dispatch::DispatchListener& listener_;
   const std::string named_;  // the runner that the dispatch names; empty: any
 
   Mark mark_;                         // the position that was written last
@@ -86,6 +86,6 @@ class RemoteWork final : public harness::Work, private RunnerStreamListener {
 };
 
 // The problem of an error line: the registered one of that name, if there is one.
-model::Problem problem_of(const harness::ErrorLine& line);
+model::Problem problem_of(const dispatch::ErrorLine& line);
 
 }  // namespace sluice::remote

@@ -36,7 +36,7 @@ net::ClientRequest RunnerStream::request_to(std::string method, const std::strin
   const auto& options = context_->options;
   net::ClientRequest request{.method = std::move(method),
                              .url = runner_ + path,
-                             .headers = {{std::string(harness::reader_header), reader_}},
+                             .headers = {{std::string(dispatch::reader_header), reader_}},
                              .public_addresses_only = is_public_only_,
                              .connect_ms_max = options.connect_ms_max};
   if (!options.runner_key.empty()) request.headers.add("Authorization", "Bearer " + options.runner_key);
@@ -45,13 +45,14 @@ net::ClientRequest RunnerStream::request_to(std::string method, const std::strin
 
 void RunnerStream::begin(std::string body, const std::string& traceparent, int64_t total_ms_max, bool resumed) {
   resumed_ = resumed;
-  auto request = request_to("POST", std::string(harness::stream_path) + "?profile=" +
-                                        std::string(resumed ? harness::resumed_profile : std::string_view("extended")));
+  auto request = request_to(
+      "POST", std::string(dispatch::stream_path) +
+                  "?profile=" + std::string(resumed ? dispatch::resumed_profile : std::string_view("extended")));
   request.headers.add("Content-Type", "application/json");
   request.headers.add("Accept", "application/x-ndjson");
-  request.headers.add(harness::reattach_header, std::to_string(context_->options.reattach_ms / 1000));
-  request.headers.add(harness::dispatch_header, dispatch_);
-  request.headers.add(harness::careful_header, "1");
+  request.headers.add(dispatch::reattach_header, std::to_string(context_->options.reattach_ms / 1000));
+  request.headers.add(dispatch::dispatch_header, dispatch_);
+  request.headers.add(dispatch::careful_header, "1");
   if (!traceparent.empty()) request.headers.add("traceparent", traceparent);
   request.body = std::move(body);
   request.idle_ms_max = context_->options.silence_ms_max;
@@ -73,8 +74,8 @@ void RunnerStream::on_head(int status, const net::Headers& headers) {
   if (!posted_) context_->reattached.add();
   posted_ = false;
   taken_ = true;
-  can_return_ = headers.find(harness::dispatch_header) == dispatch_;
-  careful_ = can_return_ && headers.find(harness::careful_header).has_value();
+  can_return_ = headers.find(dispatch::dispatch_header) == dispatch_;
+  careful_ = can_return_ && headers.find(dispatch::careful_header).has_value();
   broke_us_ = 0;
   wait_ms_ = 0;
   if (gone_) return ask_to_kill();
@@ -144,7 +145,7 @@ void RunnerStream::reconnect(std::string why) {
 }
 
 void RunnerStream::attach_again() {
-  auto request = request_to("GET", harness::dispatch_path(dispatch_) + "?after=" + std::to_string(line()));
+  auto request = request_to("GET", dispatch::dispatch_path(dispatch_) + "?after=" + std::to_string(line()));
   request.idle_ms_max = context_->options.silence_ms_max;
   request.total_ms_max = 0;
   call_ = context_->needs.client.call(std::move(request), *this);
@@ -175,9 +176,9 @@ void RunnerStream::acknowledge_at_once(int64_t line) {
 // A lost acknowledgement is sent again, because the runner may wait for it. If the last one is lost, the runner drops
 // the lines after a while.
 void RunnerStream::send_acknowledgement() {
-  auto request = request_to("POST", harness::dispatch_path(dispatch_) + std::string(harness::acknowledge_suffix));
+  auto request = request_to("POST", dispatch::dispatch_path(dispatch_) + std::string(dispatch::acknowledge_suffix));
   request.headers.add("Content-Type", "application/json");
-  request.body = harness::acknowledgement_body(std::exchange(safe_line_, 0));
+  request.body = dispatch::acknowledgement_body(std::exchange(safe_line_, 0));
   request.total_ms_max = request_ms_max;
   context_->requests.send(std::move(request), [this, alive = std::weak_ptr(alive_)](const RunnerAnswer& answer) {
     const bool is_lost = answer.status == 0 || answer.status == 408 || answer.status == 429 || answer.status >= 500;
@@ -200,7 +201,7 @@ void RunnerStream::kill(Callback<void()> gone) {
 
 void RunnerStream::dismiss() {
   call_.reset();
-  auto request = request_to("DELETE", harness::dispatch_path(dispatch_));
+  auto request = request_to("DELETE", dispatch::dispatch_path(dispatch_));
   request.total_ms_max = kill_ms_max;
   if (can_return_) context_->requests.send(std::move(request));
 }
@@ -218,7 +219,7 @@ void RunnerStream::ask_to_kill() {
   call_.reset();
   if (broke_us_ == 0) broke_us_ = context_->needs.loop.monotonic_us();
   if (dies_alone || !is_patient()) return report_gone();
-  auto request = request_to("DELETE", harness::dispatch_path(dispatch_));
+  auto request = request_to("DELETE", dispatch::dispatch_path(dispatch_));
   request.total_ms_max = kill_ms_max;
   context_->requests.send(std::move(request), [this, alive = std::weak_ptr(alive_)](const RunnerAnswer& answer) {
     if (alive.expired()) return;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/envelope.h"
+#include "dispatch/envelope.h"
 #include "remote/context.h"
 #include "remote/mark.h"
 
@@ -19,7 +19,7 @@ class RunnerStreamListener {
  public:
   virtual ~RunnerStreamListener() = default;
   // The lines of one read from the network; never empty. The listener may destroy the RunnerStream.
-  virtual void on_lines(std::vector<harness::Line> lines) = 0;
+  virtual void on_lines(std::vector<dispatch::Line> lines) = 0;
   // The runner did not accept the dispatch. `status` 0: it was not reached, and nothing was begun there.
   virtual void on_refused(int status, std::string why) = 0;
   // This server may not send requests to that address; nothing was sent.
@@ -80,7 +80,7 @@ class RunnerStream final : private net::CallListener {
   const std::string dispatch_;
   const std::string reader_;
   RunnerStreamListener& listener_;
-  harness::LineReader lines_;
+  dispatch::LineReader lines_;
   bool resumed_ = false;
   bool careful_ = false;
   bool taken_ = false;        // the runner has accepted it

@@ -40,9 +40,9 @@ class GateStory : public SessionTest {
   }
 
   // For whom something is kept.
-  std::vector<harness::ParkedRun> parked() {
-    std::vector<harness::ParkedRun> found;
-    runner->list_parked([&](std::vector<harness::ParkedRun> kept) { found = std::move(kept); });
+  std::vector<dispatch::ParkedRun> parked() {
+    std::vector<dispatch::ParkedRun> found;
+    runner->list_parked([&](std::vector<dispatch::ParkedRun> kept) { found = std::move(kept); });
     loop.settle();
     return found;
   }

@@ -52,7 +52,7 @@ class RealSession : public testing::Test {
     heard.events.clear();
     heard.usage.reset();
     heard.problem.reset();
-    harness::Dispatch dispatch;
+    dispatch::Dispatch dispatch;
     dispatch.run.ulid.bytes[15] = ++run_count;
     dispatch.conversation.ulid.bytes[15] = 1;
     dispatch.agent.model = {.provider = "offline", .name = "offline"};
@@ -94,11 +94,11 @@ class RealSession : public testing::Test {
   std::unique_ptr<egress::Egress> egress;  // null: nothing leaves a sandbox
   std::unique_ptr<net::FakeClient> client;
   RunnerOptions options;
-  harness::Materials materials;
+  dispatch::Materials materials;
   model::AgentKit kit;
   HeardDispatch heard;
-  std::unique_ptr<harness::Dispatcher> runner;
-  std::unique_ptr<harness::Work> work;
+  std::unique_ptr<dispatch::Dispatcher> runner;
+  std::unique_ptr<dispatch::Work> work;
   uint8_t run_count = 0;
 };
 

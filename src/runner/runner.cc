@@ -7,7 +7,7 @@
 namespace sluice::runner {
 namespace {
 
-using harness::is_program;
+using dispatch::is_program;
 
 constexpr int64_t hook_ms_max = 30'000;
 
@@ -63,11 +63,11 @@ struct Assembly {
   const agents::Shared shared;
 };
 
-class NativeRunner final : public harness::Dispatcher {
+class NativeRunner final : public dispatch::Dispatcher {
  public:
   explicit NativeRunner(std::shared_ptr<const Assembly> assembly) : assembly_(std::move(assembly)) {}
 
-  std::unique_ptr<harness::Work> dispatch(harness::Dispatch dispatch, harness::DispatchListener& listener) override {
+  std::unique_ptr<dispatch::Work> dispatch(dispatch::Dispatch dispatch, dispatch::DispatchListener& listener) override {
     const std::shared_ptr<const agents::Shared> shared(assembly_, &assembly_->shared);
     if (is_program(dispatch.agent)) {
       return std::make_unique<programs::ProgramWork>(shared, assembly_->options.programs, std::move(dispatch),
@@ -96,25 +96,25 @@ class NativeRunner final : public harness::Dispatcher {
                         [] {});
   }
 
-  void list_parked(Callback<void(std::vector<harness::ParkedRun>)> done) override {
+  void list_parked(Callback<void(std::vector<dispatch::ParkedRun>)> done) override {
     if (host().workers == nullptr) return done({});
     // Shared by the two sides, because either may go last.
-    auto found = std::make_shared<std::vector<harness::ParkedRun>>();
+    auto found = std::make_shared<std::vector<dispatch::ParkedRun>>();
     host().workers->run(
         [found, state_dir = assembly_->options.sessions.state_dir] { *found = sessions::list_held(state_dir); },
         [found, done = std::move(done)]() mutable { done(std::move(*found)); });
   }
 
-  void list_workspaces(Callback<void(std::vector<harness::KeptWorkspace>)> done) override {
+  void list_workspaces(Callback<void(std::vector<dispatch::KeptWorkspace>)> done) override {
     if (host().workers == nullptr) return done({});
-    auto found = std::make_shared<std::vector<harness::KeptWorkspace>>();
+    auto found = std::make_shared<std::vector<dispatch::KeptWorkspace>>();
     host().workers->run(
         [found, state_dir = assembly_->options.sessions.state_dir] { *found = sessions::list_workspaces(state_dir); },
         [found, done = std::move(done)]() mutable { done(std::move(*found)); });
   }
 
   // What a run here has measured since is newer.
-  void count_workspace(const harness::KeptWorkspace& kept, model::TenantId tenant) override {
+  void count_workspace(const dispatch::KeptWorkspace& kept, model::TenantId tenant) override {
     if (host().disk_usage && !host().disk_usage->knows(kept.conversation)) {
       host().disk_usage->note(tenant, kept.conversation, kept.bytes);
     }
@@ -149,7 +149,7 @@ void clear_unkept(const std::string& state_dir, world::Workers& workers) {
 
 }  // namespace
 
-std::unique_ptr<harness::Dispatcher> make_native_runner(RunnerOptions options, RunnerNeeds needs) {
+std::unique_ptr<dispatch::Dispatcher> make_native_runner(RunnerOptions options, RunnerNeeds needs) {
   const bool has_sandbox = needs.sandbox != nullptr;
   SLUICE_CHECK(has_sandbox == (needs.watcher != nullptr) && has_sandbox == (needs.workers != nullptr));
   if (has_sandbox) clear_unkept(options.sessions.state_dir, *needs.workers);

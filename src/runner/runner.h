@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "dispatch/dispatch.h"
 #include "egress/egress.h"
-#include "harness/harness.h"
 #include "inference/inference.h"
 #include "native/native.h"
 #include "net/net.h"
@@ -48,6 +48,6 @@ struct RunnerNeeds {
 
 // The needs must outlive the dispatcher and all its work. One at a time for one state_dir: it clears away what a
 // killed server left there.
-std::unique_ptr<harness::Dispatcher> make_native_runner(RunnerOptions options, RunnerNeeds needs);
+std::unique_ptr<dispatch::Dispatcher> make_native_runner(RunnerOptions options, RunnerNeeds needs);
 
 }  // namespace sluice::runner

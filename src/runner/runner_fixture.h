@@ -26,11 +26,11 @@ using namespace agents;
 using namespace native;
 using namespace programs;
 
-struct HeardDispatch final : harness::DispatchListener {
+struct HeardDispatch final : dispatch::DispatchListener {
   std::vector<model::RunEvent> events;
   std::optional<model::Usage> usage;
   std::optional<model::Problem> problem;
-  std::optional<harness::Gate> gate;  // the last there was
+  std::optional<dispatch::Gate> gate;  // the last there was
   int gate_count = 0;
   std::function<void()> after_event, after_end;
 
@@ -51,7 +51,7 @@ struct HeardDispatch final : harness::DispatchListener {
     if (after_end) after_end();
   }
 
-  void on_gate(harness::Gate raised) override {
+  void on_gate(dispatch::Gate raised) override {
     EXPECT_FALSE(is_over() || gate);
     gate = std::move(raised);
     ++gate_count;
@@ -74,7 +74,7 @@ struct HeardDispatch final : harness::DispatchListener {
 };
 
 // Sees when the test says so.
-struct FakeWitness final : harness::Witness {
+struct FakeWitness final : dispatch::Witness {
   void see(Callback<void()> then) override {
     ++asked;
     seen = std::move(then);
@@ -94,13 +94,13 @@ class RunnerTest : public testing::Test {
 
   void use_provider() { agent.model = {.provider = "anthropic", .name = "model-x"}; }
 
-  harness::Dispatch dispatch_of(std::string prompt) {
-    harness::Dispatch dispatch;
+  dispatch::Dispatch dispatch_of(std::string prompt) {
+    dispatch::Dispatch dispatch;
     dispatch.agent = agent;
     dispatch.prompt = std::move(prompt);
     return dispatch;
   }
-  void begin(harness::Dispatch dispatch) {
+  void begin(dispatch::Dispatch dispatch) {
     if (!runner) runner = make_native_runner(options, {client, loop, entropy, log, metrics});
     work = runner->dispatch(std::move(dispatch), heard);
     EXPECT_TRUE(heard.events.empty() && !heard.is_over()) << "no callback comes from inside dispatch()";
@@ -134,9 +134,9 @@ class RunnerTest : public testing::Test {
   net::FakeClient client{loop};
   RunnerOptions options;
   model::Agent agent;
-  std::unique_ptr<harness::Dispatcher> runner;
+  std::unique_ptr<dispatch::Dispatcher> runner;
   HeardDispatch heard;
-  std::unique_ptr<harness::Work> work;
+  std::unique_ptr<dispatch::Work> work;
 };
 
 // Pieces of an answer as Anthropic streams it.

@@ -136,7 +136,7 @@ TEST_F(Scrubbing, A_key_that_is_not_on_file_or_bound_elsewhere_is_said_so) {
 
 TEST_F(Scrubbing, A_repository_s_credential_may_be_a_secret) {
   options.sessions.repository_urls = {"https://git.example/"};
-  const harness::RepositoryUse repository{
+  const dispatch::RepositoryUse repository{
       .id = "rep_1", .url = "https://git.example/app.git", .credential_alias = "TOKEN"};
   const auto header = [&] {
     const auto plan = clone_commands(repository, options.sessions, secrets.get());

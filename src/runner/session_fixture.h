@@ -52,10 +52,10 @@ class FakeWatcher final : public workspace::Watcher {
   };
 };
 
-class FakeSupplies final : public harness::Supplies {
+class FakeSupplies final : public dispatch::Supplies {
  public:
   explicit FakeSupplies(world::Loop& loop) : loop_(loop) {}
-  void skill_bundle(const harness::SkillUse& skill, Callback<void(Result<std::string>)> done) override {
+  void skill_bundle(const dispatch::SkillUse& skill, Callback<void(Result<std::string>)> done) override {
     ++asked;
     auto found = bundles.find(skill.name);
     Result<std::string> answer = Error{ErrorKind::not_found, "no such bundle"};
@@ -63,19 +63,19 @@ class FakeSupplies final : public harness::Supplies {
     loop_.defer([answer = std::move(answer), done = std::move(done)]() mutable { done(std::move(answer)); });
   }
   bool wants_assets() const override { return wants; }
-  void file(const harness::FileUse& file, Callback<void(Result<std::string>)> done) override {
+  void file(const dispatch::FileUse& file, Callback<void(Result<std::string>)> done) override {
     auto found = files.find(file.name);
     Result<std::string> answer = Error{ErrorKind::not_found, "no such file"};
     if (found != files.end()) answer = found->second;
     loop_.defer([answer = std::move(answer), done = std::move(done)]() mutable { done(std::move(answer)); });
   }
-  void take_assets(std::vector<harness::Asset> assets, std::string result,
-                   Callback<void(Result<std::vector<harness::KeptAsset>>)> done) override {
+  void take_assets(std::vector<dispatch::Asset> assets, std::string result,
+                   Callback<void(Result<std::vector<dispatch::KeptAsset>>)> done) override {
     taken = std::move(assets);
     text = std::move(result);
     loop_.defer([this, done = std::move(done)]() mutable {
       if (take_fails) return done(Error{ErrorKind::unavailable, "the store is full"});
-      std::vector<harness::KeptAsset> kept;
+      std::vector<dispatch::KeptAsset> kept;
       for (const auto& asset : *taken) {
         kept.push_back({"fil_1", asset.name, static_cast<int64_t>(asset.bytes.size()), "ab"});
       }
@@ -88,7 +88,7 @@ class FakeSupplies final : public harness::Supplies {
   int asked = 0;
   bool wants = false;
   bool take_fails = false;
-  std::optional<std::vector<harness::Asset>> taken;
+  std::optional<std::vector<dispatch::Asset>> taken;
   std::string text;
 
  private:
@@ -142,7 +142,7 @@ class SessionTest : public RunnerTest {
     std::ofstream(path, std::ios::binary) << bytes;
   }
 
-  harness::Dispatch dispatch_of(std::string prompt) {
+  dispatch::Dispatch dispatch_of(std::string prompt) {
     auto dispatch = RunnerTest::dispatch_of(std::move(prompt));
     dispatch.run.ulid.bytes[15] = ++run_count;
     dispatch.conversation.ulid.bytes[15] = 1;
@@ -153,7 +153,7 @@ class SessionTest : public RunnerTest {
     dispatch.keeps_box = keeps_box;
     return dispatch;
   }
-  void begin(harness::Dispatch dispatch) {
+  void begin(dispatch::Dispatch dispatch) {
     if (!runner) {
       runner =
           make_native_runner(options, {client, loop, entropy, log, metrics, sandbox.get(), &watcher, &workers, egress});
@@ -209,7 +209,7 @@ class SessionTest : public RunnerTest {
   FakeWatcher watcher;
   std::unique_ptr<sandbox::FakeSandbox> sandbox;
   std::shared_ptr<FakeSupplies> supplies = std::make_shared<FakeSupplies>(loop);
-  harness::Materials materials;
+  dispatch::Materials materials;
   std::function<sandbox::FakeResult(sandbox::FakeBox&, const sandbox::Command&)> script;
   std::vector<sandbox::Command> commands;  // but for the shim's own
   uint8_t run_count = 0;
@@ -218,7 +218,7 @@ class SessionTest : public RunnerTest {
   bool may_ask = false;
   bool keeps_box = false;
   egress::Egress* egress = nullptr;
-  harness::Dispatch last;
+  dispatch::Dispatch last;
 };
 
 }  // namespace sluice::runner

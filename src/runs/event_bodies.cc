@@ -97,7 +97,7 @@ std::string run_diff_body(std::string_view diff) {
   return custom_body("sluice.run-diff", value);
 }
 
-std::string assets_body(const std::vector<harness::KeptAsset>& files) {
+std::string assets_body(const std::vector<dispatch::KeptAsset>& files) {
   std::string value;
   json::Writer writer(value);
   writer.begin_object().key("files").begin_array();

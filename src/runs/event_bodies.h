@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/time.h"
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 #include "models/models.h"
 #include "sandbox/sandbox.h"
 #include "workspace/workspace.h"
@@ -26,7 +26,7 @@ std::string printed_body(std::string_view id, sandbox::Stream stream, std::strin
 std::string log_body(std::string_view level, std::string_view text);  // valid UTF-8
 std::string file_body(const workspace::FileNews& news, Timestamp at);
 std::string custom_body(std::string_view name, std::string_view value);  // `value`: JSON
-std::string assets_body(const std::vector<harness::KeptAsset>& files);   // what was handed back and kept
+std::string assets_body(const std::vector<dispatch::KeptAsset>& files);  // what was handed back and kept
 std::string diff_body(std::string_view diff);
 // What the run alone changed, where the diff of the whole workspace has more or less in it.
 std::string run_diff_body(std::string_view diff);

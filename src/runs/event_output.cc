@@ -2,13 +2,13 @@
 
 #include <utility>
 
-#include "harness/envelope.h"
+#include "dispatch/envelope.h"
 
 namespace sluice::runs {
 
 using model::EventKind;
 
-EventOutput::EventOutput(world::Loop& loop, SharedSecrets secrets, harness::DispatchListener& listener)
+EventOutput::EventOutput(world::Loop& loop, SharedSecrets secrets, dispatch::DispatchListener& listener)
     : loop_(loop), secrets_(std::move(secrets)), listener_(listener), words_(secrets_) {}
 
 void EventOutput::speak(EventKind kind, std::string text) {
@@ -49,7 +49,7 @@ void EventOutput::emit_phase(std::string_view phase, std::string_view words, int
   const auto alive = lifeline_.watch();
   flush();
   if (alive.expired()) return;
-  give(harness::phase_event(phase, scrubbed(std::string(words)), duration_ms, loop_.now()));
+  give(dispatch::phase_event(phase, scrubbed(std::string(words)), duration_ms, loop_.now()));
 }
 
 void EventOutput::give(model::RunEvent event) {

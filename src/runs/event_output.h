@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 #include "model/model.h"
 #include "runs/lifeline.h"
 #include "runs/replay.h"
@@ -23,7 +23,7 @@ class EventOutput {
  public:
   // `loop` and `listener` must outlive this. The listener may drop this whenever it is
   // called.
-  EventOutput(world::Loop& loop, SharedSecrets secrets, harness::DispatchListener& listener);
+  EventOutput(world::Loop& loop, SharedSecrets secrets, dispatch::DispatchListener& listener);
 
   // What was emitted in a life before this one, and is not emitted again.
   void skip(Replay replay) { replay_ = std::move(replay); }
@@ -50,7 +50,7 @@ class EventOutput {
 
   world::Loop& loop_;
   const SharedSecrets secrets_;
-  harness::DispatchListener& listener_;
+  dispatch::DispatchListener& listener_;
   Replay replay_;
   bool has_diverged_ = false;
   std::optional<model::EventKind> speaking_;  // whose words `words_` may hold back

@@ -19,7 +19,7 @@ bool is_plain_name(std::string_view name) {
 
 }  // namespace
 
-FileUpload::FileUpload(const harness::Dispatch& dispatch, Needs needs, Start start, Callback<void(Result<Unit>)> done)
+FileUpload::FileUpload(const dispatch::Dispatch& dispatch, Needs needs, Start start, Callback<void(Result<Unit>)> done)
     : dispatch_(dispatch),
       workers_(needs.workers),
       start_(std::move(start)),

@@ -9,7 +9,7 @@
 
 #include "base/callback.h"
 #include "base/result.h"
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 #include "runs/runs.h"
 #include "sessions/command_run.h"
 #include "sessions/file_work.h"
@@ -30,7 +30,7 @@ class FileUpload final : private CommandListener {
   };
   // `dispatch` and what is needed must outlive this. `done` comes once, never from inside: or which file it is that
   // cannot be had, and why. Dropping this drops the question.
-  FileUpload(const harness::Dispatch& dispatch, Needs needs, Start start, Callback<void(Result<Unit>)> done);
+  FileUpload(const dispatch::Dispatch& dispatch, Needs needs, Start start, Callback<void(Result<Unit>)> done);
 
  private:
   void on_printed(sandbox::Stream, std::string) override {}
@@ -42,7 +42,7 @@ class FileUpload final : private CommandListener {
   void fail(const std::string& why);
   void finish(Result<Unit> result);
 
-  const harness::Dispatch& dispatch_;
+  const dispatch::Dispatch& dispatch_;
   world::Workers& workers_;
   const Start start_;
   Callback<void(Result<Unit>)> done_;

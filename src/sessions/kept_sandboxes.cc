@@ -5,7 +5,7 @@
 namespace sluice::sessions {
 namespace {
 
-bool has_skills(const LiveSandbox& box, const std::vector<harness::SkillUse>& skills) {
+bool has_skills(const LiveSandbox& box, const std::vector<dispatch::SkillUse>& skills) {
   if (box.binds.size() != skills.size()) return false;
   for (std::size_t i = 0; i < skills.size(); ++i) {
     if (box.binds[i].to != "/skills/" + skills[i].name || !box.binds[i].from.ends_with("/" + skills[i].sha256)) {
@@ -18,7 +18,7 @@ bool has_skills(const LiveSandbox& box, const std::vector<harness::SkillUse>& sk
 }  // namespace
 
 std::unique_ptr<LiveSandbox> KeptSandboxes::take(model::ConversationId conversation, const std::string& home,
-                                                 const std::vector<harness::SkillUse>& skills) {
+                                                 const std::vector<dispatch::SkillUse>& skills) {
   const auto found = boxes_.find(conversation);
   if (found == boxes_.end()) return nullptr;
   auto box = std::move(found->second);

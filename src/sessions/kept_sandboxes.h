@@ -15,7 +15,7 @@ class KeptSandboxes {
   // Null: there is none, or one over other layers, which is killed. A session that takes one gives it back, or says
   // that it is gone.
   std::unique_ptr<LiveSandbox> take(model::ConversationId conversation, const std::string& home,
-                                    const std::vector<harness::SkillUse>& skills);
+                                    const std::vector<dispatch::SkillUse>& skills);
   // A run has a sandbox that it means to give back.
   void lend(model::ConversationId conversation) { lent_.insert(conversation); }
   // Until then the sandbox has no user. If it was released meanwhile, it is killed.

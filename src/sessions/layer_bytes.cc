@@ -94,8 +94,8 @@ int64_t workspace_bytes_with(const std::string& home, const LayerDraft& draft) {
   return bytes + layer_bytes(draft.from);
 }
 
-std::vector<harness::KeptWorkspace> list_workspaces(const std::string& state_dir) {
-  std::vector<harness::KeptWorkspace> found;
+std::vector<dispatch::KeptWorkspace> list_workspaces(const std::string& state_dir) {
+  std::vector<dispatch::KeptWorkspace> found;
   for (const auto& path : entries_of(state_dir + "/workspaces")) {
     if (const auto conversation = model::ConversationId::parse(path.filename().native())) {
       found.push_back({*conversation, bytes_below(path)});

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 #include "sessions/layers.h"
 
 namespace sluice::sessions {
@@ -22,7 +22,7 @@ int64_t workspace_bytes(const std::string& home);
 int64_t workspace_bytes_with(const std::string& home, const LayerDraft& draft);
 
 // Every conversation that has a workspace. What cannot be listed is left out.
-std::vector<harness::KeptWorkspace> list_workspaces(const std::string& state_dir);
+std::vector<dispatch::KeptWorkspace> list_workspaces(const std::string& state_dir);
 
 // Takes a conversation's workspace out of the way, quickly: what it answers is to be removed, and is when a server
 // starts if this one does not come to it. Empty if there was none.

@@ -151,9 +151,9 @@ Result<Unit> hide_vanished(const fs::path& layer, const fs::path& earlier, const
 
 }  // namespace
 
-bool is_kept(const harness::Dispatch& dispatch) { return !(dispatch.conversation == model::ConversationId{}); }
+bool is_kept(const dispatch::Dispatch& dispatch) { return !(dispatch.conversation == model::ConversationId{}); }
 
-std::string layer_home(const std::string& state_dir, const harness::Dispatch& dispatch) {
+std::string layer_home(const std::string& state_dir, const dispatch::Dispatch& dispatch) {
   if (!is_kept(dispatch)) return state_dir + "/workspaces/" + std::string(unkept_prefix) + dispatch.run.text();
   const auto& repository = dispatch.materials.repository;
   return state_dir + "/workspaces/" + dispatch.conversation.text() + "/" +
@@ -265,9 +265,9 @@ int held_number(std::string_view name) {
   return at == std::string_view::npos ? 0 : std::atoi(std::string(name.substr(at + held_suffix.size())).c_str());
 }
 
-std::vector<harness::ParkedRun> list_held(const std::string& state_dir) {
+std::vector<dispatch::ParkedRun> list_held(const std::string& state_dir) {
   const auto where = state_dir + "/workspaces";
-  std::vector<harness::ParkedRun> found;
+  std::vector<dispatch::ParkedRun> found;
   for (const auto& owner : readable_names_in(where)) {
     const auto conversation = model::ConversationId::parse(owner);
     if (!conversation) continue;
@@ -280,7 +280,7 @@ std::vector<harness::ParkedRun> list_held(const std::string& state_dir) {
     }
   }
   // One that waited several times held as often.
-  std::ranges::sort(found, {}, &harness::ParkedRun::run);
+  std::ranges::sort(found, {}, &dispatch::ParkedRun::run);
   const auto doubles = std::ranges::unique(found);
   found.erase(doubles.begin(), doubles.end());
   return found;

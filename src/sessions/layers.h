@@ -19,15 +19,15 @@
 #include <vector>
 
 #include "base/result.h"
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 #include "workspace/workspace.h"
 
 namespace sluice::sessions {
 
 // A conversation that works in another repository has another workspace.
-std::string layer_home(const std::string& state_dir, const harness::Dispatch& dispatch);
+std::string layer_home(const std::string& state_dir, const dispatch::Dispatch& dispatch);
 // False: the workspace is not used again, and its home is removed after the run.
-bool is_kept(const harness::Dispatch& dispatch);
+bool is_kept(const dispatch::Dispatch& dispatch);
 
 // Before the first run: takes what a killed server left of workspaces that are not kept out of the
 // way, quickly. What it answers is to be removed.
@@ -67,7 +67,7 @@ Result<std::string> hold_changes(const LayerWork& work, int number);
 // The number of one.
 int held_number(std::string_view name);
 // Every run that held something. What cannot be listed, or has a name that is not given here, is left out.
-std::vector<harness::ParkedRun> list_held(const std::string& state_dir);
+std::vector<dispatch::ParkedRun> list_held(const std::string& state_dir);
 // Removes all that a run held, wherever it is among the conversation's workspaces.
 void remove_held(const std::string& state_dir, model::ConversationId conversation, model::RunId run);
 // But for `names`.

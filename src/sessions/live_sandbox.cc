@@ -2,13 +2,11 @@
 
 #include <utility>
 
-#include "harness/dialect.h"
-
 namespace sluice::sessions {
 
 std::vector<std::string> ignored_directories(const SessionOptions& options) {
   auto names = options.ignored_directories;
-  names.emplace_back(harness::state_dir.substr(harness::state_dir.rfind('/') + 1));
+  names.emplace_back(dispatch::program_state_dir.substr(dispatch::program_state_dir.rfind('/') + 1));
   return names;
 }
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/callback.h"
+#include "dispatch/dispatch.h"
 #include "egress/egress.h"
-#include "harness/harness.h"
 #include "model/model.h"
 #include "runs/runs.h"
 #include "sessions/bridge.h"

@@ -89,7 +89,7 @@ TEST_F(SkillTest, What_is_no_bundle_is_refused) {
 
 TEST_F(SkillTest, Names_and_digests_lead_nowhere_else) {
   const std::string digest(64, 'a');
-  const std::pair<harness::SkillUse, const char*> cases[] = {
+  const std::pair<dispatch::SkillUse, const char*> cases[] = {
       {{.name = "../x", .sha256 = digest}, "its name cannot be a directory's"},
       {{.name = "", .sha256 = digest}, "its name cannot be a directory's"},
       {{.name = "x", .sha256 = "../../../etc"}, "its digest is not a SHA-256"},
@@ -128,7 +128,7 @@ class RepositoryTest : public SessionTest {
   RepositoryTest() {
     options.sessions.repository_urls = {"https://git.example/team"};
     options.sessions.git_credentials["bot"] = {"git.example", "robot", "pass-word"};
-    materials.repository = harness::RepositoryUse{.id = "rep_1", .url = "https://git.example/team/app.git"};
+    materials.repository = dispatch::RepositoryUse{.id = "rep_1", .url = "https://git.example/team/app.git"};
     script = [](FakeBox& box, const sandbox::Command& command) {
       if (command.argv[0] == "git") {
         for (const auto& tree : {box.workspace(), box.changes()}) put(tree + "/AGENTS.md", "Use tabs.");
@@ -289,7 +289,7 @@ TEST_F(RepositoryTest, I_17_its_sandbox_reaches_the_host_of_the_repository_alone
     options.sessions.repository_urls = {"*"};
     runner.reset();
     materials.repository =
-        harness::RepositoryUse{.id = "rep_" + std::to_string(ways.single_hosts.size() + 1), .url = url};
+        dispatch::RepositoryUse{.id = "rep_" + std::to_string(ways.single_hosts.size() + 1), .url = url};
     begin("say Hello.");
     EXPECT_EQ(ways.single_hosts.back().name, name);
     EXPECT_EQ(ways.single_hosts.back().port, port);

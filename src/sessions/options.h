@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "dispatch/dispatch.h"
 #include "egress/egress.h"
-#include "harness/harness.h"
 #include "sandbox/sandbox.h"
 #include "sessions/bridge_serving.h"
 #include "workspace/workspace.h"
@@ -75,7 +75,7 @@ struct Host {
   std::shared_ptr<DiskUsage> disk_usage = nullptr;
 
   // Those for the jobs of that run; null: there are no sandboxes.
-  world::Workers* workers_for(const harness::Dispatch& dispatch) const;
+  world::Workers* workers_for(const dispatch::Dispatch& dispatch) const;
 };
 
 }  // namespace sluice::sessions

@@ -133,12 +133,12 @@ std::vector<std::string> git(std::vector<std::string> rest) {
 
 }  // namespace
 
-std::string tenant_of(const harness::Dispatch& dispatch) {
+std::string tenant_of(const dispatch::Dispatch& dispatch) {
   const auto tenant = dispatch.agent.tenant_id;
   return tenant == model::TenantId{} ? std::string() : tenant.text();
 }
 
-Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUse& repository,
+Result<std::vector<sandbox::Command>> clone_commands(const dispatch::RepositoryUse& repository,
                                                      const SessionOptions& options, const vault::Secrets* secrets) {
   const auto place = place_of(repository.url);
   if (!place) {
@@ -180,7 +180,7 @@ Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUs
   return commands;
 }
 
-RepositoryFetch::RepositoryFetch(const SessionOptions& options, const harness::Dispatch& dispatch, Needs needs,
+RepositoryFetch::RepositoryFetch(const SessionOptions& options, const dispatch::Dispatch& dispatch, Needs needs,
                                  Callback<void(std::string)> remark, Callback<void(Result<workspace::Layers>)> done)
     : options_(options),
       dispatch_(dispatch),

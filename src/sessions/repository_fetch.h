@@ -11,8 +11,8 @@
 
 #include "base/callback.h"
 #include "base/result.h"
+#include "dispatch/dispatch.h"
 #include "egress/egress.h"
-#include "harness/harness.h"
 #include "runs/runs.h"
 #include "sessions/command_run.h"
 #include "sessions/file_work.h"
@@ -26,11 +26,11 @@ namespace sluice::sessions {
 
 // The commands that fetch it, in order. `denied` or `invalid`, in words for the person who made the
 // repository, when it may not be fetched.
-Result<std::vector<sandbox::Command>> clone_commands(const harness::RepositoryUse& repository,
+Result<std::vector<sandbox::Command>> clone_commands(const dispatch::RepositoryUse& repository,
                                                      const SessionOptions& options, const vault::Secrets* secrets);
 
 // Whose turn it is at what tenants share; empty where a runner does not know its server's tenants.
-std::string tenant_of(const harness::Dispatch& dispatch);
+std::string tenant_of(const dispatch::Dispatch& dispatch);
 
 class RepositoryFetch final : private CommandListener {
  public:
@@ -42,7 +42,7 @@ class RepositoryFetch final : private CommandListener {
   };
   // All must outlive this. `done` comes once, never from inside: the layers, or why there are none.
   // `remark`, at most once before: what somebody who waits should know. Either may drop this.
-  RepositoryFetch(const SessionOptions& options, const harness::Dispatch& dispatch, Needs needs,
+  RepositoryFetch(const SessionOptions& options, const dispatch::Dispatch& dispatch, Needs needs,
                   Callback<void(std::string)> remark, Callback<void(Result<workspace::Layers>)> done);
 
   // To be dropped then. `gone`: nothing is left of the sandbox.
@@ -67,7 +67,7 @@ class RepositoryFetch final : private CommandListener {
   const vault::Secrets* secrets() const { return dispatch_.secrets.get(); }
 
   const SessionOptions& options_;
-  const harness::Dispatch& dispatch_;
+  const dispatch::Dispatch& dispatch_;
   const Needs needs_;
   Callback<void(std::string)> remark_;
   Callback<void(Result<workspace::Layers>)> done_;

@@ -90,7 +90,7 @@ class RealRepository : public RealSession {
     options.sessions.git_credentials["bot"] = {host, "robot", "pass-word"};
     options.sessions.clone_timeout_ms = 20'000;
     materials.repository =
-        harness::RepositoryUse{.id = "rep_1", .url = "http://" + host + "/app", .depth = 0, .credential_alias = "bot"};
+        dispatch::RepositoryUse{.id = "rep_1", .url = "http://" + host + "/app", .depth = 0, .credential_alias = "bot"};
   }
 
   // Plain files of .git are enough for git to clone.

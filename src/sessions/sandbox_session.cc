@@ -36,7 +36,7 @@ void measure_workspace(const Measuring& how, model::TenantId tenant, model::Conv
 }  // namespace
 
 // A runner may not know the tenants of the server that it works for; the runs of those share some lines.
-world::Workers* Host::workers_for(const harness::Dispatch& dispatch) const {
+world::Workers* Host::workers_for(const dispatch::Dispatch& dispatch) const {
   constexpr uint8_t lines_of_strangers = 64;
   if (shared_workers == nullptr) return workers;
   const auto& tenant = dispatch.agent.tenant_id.ulid;
@@ -46,7 +46,7 @@ world::Workers* Host::workers_for(const harness::Dispatch& dispatch) const {
   return &shared_workers->of(line);
 }
 
-SandboxSession::SandboxSession(const Host& host, world::Loop& clock, const harness::Dispatch& dispatch,
+SandboxSession::SandboxSession(const Host& host, world::Loop& clock, const dispatch::Dispatch& dispatch,
                                SessionState state, runs::EventOutput& output, SessionListener& listener)
     : core_(host, clock, dispatch, std::move(state), output, listener, *this),
       files_(core_),

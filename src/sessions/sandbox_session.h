@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/callback.h"
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 #include "sessions/command_run.h"
 #include "sessions/file_events.h"
 #include "sessions/session_core.h"
@@ -27,7 +27,7 @@ class SandboxSession final : private SandboxUser {
  public:
   // `host`, `clock` (of the run), `dispatch`, `output` and `listener` must outlive this. The listener may drop this
   // whenever it is called, and so may the listener of `output`. `state`: of the same run before it waited for a human.
-  SandboxSession(const Host& host, world::Loop& clock, const harness::Dispatch& dispatch, SessionState state,
+  SandboxSession(const Host& host, world::Loop& clock, const dispatch::Dispatch& dispatch, SessionState state,
                  runs::EventOutput& output, SessionListener& listener);
   ~SandboxSession() override;
 

@@ -11,7 +11,7 @@ namespace sluice::sessions {
 using model::EventKind;
 using model::Slug;
 
-SessionCore::SessionCore(const Host& its_host, world::Loop& its_clock, const harness::Dispatch& its_dispatch,
+SessionCore::SessionCore(const Host& its_host, world::Loop& its_clock, const dispatch::Dispatch& its_dispatch,
                          SessionState its_state, runs::EventOutput& its_output, SessionListener& its_listener,
                          SandboxUser& its_user)
     : host(its_host),

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 #include "model/model.h"
 #include "runs/runs.h"
 #include "sessions/changed_paths.h"
@@ -33,7 +33,7 @@ class SessionListener {
 };
 
 struct SessionCore {
-  SessionCore(const Host& its_host, world::Loop& its_clock, const harness::Dispatch& its_dispatch,
+  SessionCore(const Host& its_host, world::Loop& its_clock, const dispatch::Dispatch& its_dispatch,
               SessionState its_state, runs::EventOutput& its_output, SessionListener& its_listener,
               SandboxUser& its_user);
   SessionCore(const SessionCore&) = delete;
@@ -59,7 +59,7 @@ struct SessionCore {
 
   const Host& host;
   world::Loop& clock;  // the run's
-  const harness::Dispatch& dispatch;
+  const dispatch::Dispatch& dispatch;
   runs::EventOutput& output;
   SessionListener& listener;
   SandboxUser& user;

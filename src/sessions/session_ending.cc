@@ -210,12 +210,12 @@ void SessionEnding::report_changes(Made made) {
 
 void SessionEnding::hand_back(workspace::Assets assets) {
   if (!core_.dispatch.supplies || !core_.dispatch.supplies->wants_assets()) return draft();
-  std::vector<harness::Asset> files;
+  std::vector<dispatch::Asset> files;
   for (auto& file : assets.files) files.push_back({std::move(file.name), std::move(file.bytes)});
   const auto words = "Returned " + std::to_string(files.size()) + (files.size() == 1 ? " file." : " files.");
   core_.dispatch.supplies->take_assets(
       std::move(files), std::move(text_),
-      [this, words, alive = core_.lifeline.watch()](const Result<std::vector<harness::KeptAsset>>& taken) {
+      [this, words, alive = core_.lifeline.watch()](const Result<std::vector<dispatch::KeptAsset>>& taken) {
         if (alive.expired()) return;
         if (!taken) {
           return core_.fail(Slug::writeback_failed,

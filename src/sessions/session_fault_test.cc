@@ -228,14 +228,14 @@ TEST_F(SessionTest, A_setup_script_that_fails_ends_the_run_before_the_model_is_a
 // S-7
 TEST_F(SessionTest, Without_a_sandbox_a_run_that_needs_one_fails_at_once) {
   runner = make_native_runner(options, {client, loop, entropy, log, metrics});
-  const auto fails = [this](harness::Materials given) {
+  const auto fails = [this](dispatch::Materials given) {
     heard = {};
     materials = std::move(given);
     begin("say Hello.");
     expect_problem(Slug::sandbox_failed, "there is none on this server (`sluice doctor` says why)");
     EXPECT_EQ(heard.text(), "");
   };
-  fails({.repository = harness::RepositoryUse{.id = "rep_1", .url = "https://git.example/app.git"}});
+  fails({.repository = dispatch::RepositoryUse{.id = "rep_1", .url = "https://git.example/app.git"}});
   fails({.skills = {{.id = "skl_1", .name = "counting"}}});
   fails({.setup_script = "true"});
   heard = {};

@@ -41,7 +41,7 @@ Result<Unit> unpack_to(const std::string& directory, const std::string& draft, s
 
 }  // namespace
 
-SkillFetch::SkillFetch(Plan plan, const harness::Dispatch& dispatch, world::Workers& workers, world::Loop& loop,
+SkillFetch::SkillFetch(Plan plan, const dispatch::Dispatch& dispatch, world::Workers& workers, world::Loop& loop,
                        Callback<void(Result<std::vector<sandbox::Bind>>)> done)
     : plan_(std::move(plan)),
       dispatch_(dispatch),
@@ -65,7 +65,7 @@ void SkillFetch::next() {
   look_up(skill);
 }
 
-void SkillFetch::look_up(const harness::SkillUse& skill) {
+void SkillFetch::look_up(const dispatch::SkillUse& skill) {
   file_work_.send<bool>(
       workers_, "looking for its files",
       [directory = plan_.bundles_dir + "/" + skill.sha256](const std::stop_token&) -> Result<bool> {
@@ -78,7 +78,7 @@ void SkillFetch::look_up(const harness::SkillUse& skill) {
       });
 }
 
-void SkillFetch::fetch(const harness::SkillUse& skill) {
+void SkillFetch::fetch(const dispatch::SkillUse& skill) {
   if (!dispatch_.supplies) return fail(skill, "there is nobody to get its bundle from");
   dispatch_.supplies->skill_bundle(skill, [this, &skill, alive = lifeline_.watch()](Result<std::string> bundle) {
     if (alive.expired()) return;
@@ -87,7 +87,7 @@ void SkillFetch::fetch(const harness::SkillUse& skill) {
   });
 }
 
-void SkillFetch::unpack(const harness::SkillUse& skill, std::string bundle) {
+void SkillFetch::unpack(const dispatch::SkillUse& skill, std::string bundle) {
   const auto directory = plan_.bundles_dir + "/" + skill.sha256;
   file_work_.send<Unit>(
       workers_, "unpacking its bundle",
@@ -102,12 +102,12 @@ void SkillFetch::unpack(const harness::SkillUse& skill, std::string bundle) {
       [this, &skill](Result<Unit> unpacked) { unpacked ? take(skill) : fail(skill, unpacked.error().what); });
 }
 
-void SkillFetch::take(const harness::SkillUse& skill) {
+void SkillFetch::take(const dispatch::SkillUse& skill) {
   binds_.push_back({.from = plan_.bundles_dir + "/" + skill.sha256, .to = "/skills/" + skill.name});
   next();
 }
 
-void SkillFetch::fail(const harness::SkillUse& skill, const std::string& why) {
+void SkillFetch::fail(const dispatch::SkillUse& skill, const std::string& why) {
   finish(Error{ErrorKind::invalid, "The skill \"" + skill.name + "\" cannot be used: " + why + "."});
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/callback.h"
 #include "base/result.h"
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 #include "runs/runs.h"
 #include "sandbox/sandbox.h"
 #include "sessions/file_work.h"
@@ -27,20 +27,20 @@ class SkillFetch {
   };
   // `dispatch`, `workers` and `loop` must outlive this. `done` comes once, never from inside: the directories
   // to bind, or which skill cannot be used and why. Dropping this drops the question.
-  SkillFetch(Plan plan, const harness::Dispatch& dispatch, world::Workers& workers, world::Loop& loop,
+  SkillFetch(Plan plan, const dispatch::Dispatch& dispatch, world::Workers& workers, world::Loop& loop,
              Callback<void(Result<std::vector<sandbox::Bind>>)> done);
 
  private:
-  void look_up(const harness::SkillUse& skill);
-  void fetch(const harness::SkillUse& skill);
-  void unpack(const harness::SkillUse& skill, std::string bundle);
-  void take(const harness::SkillUse& skill);
+  void look_up(const dispatch::SkillUse& skill);
+  void fetch(const dispatch::SkillUse& skill);
+  void unpack(const dispatch::SkillUse& skill, std::string bundle);
+  void take(const dispatch::SkillUse& skill);
   void next();
-  void fail(const harness::SkillUse& skill, const std::string& why);
+  void fail(const dispatch::SkillUse& skill, const std::string& why);
   void finish(Result<std::vector<sandbox::Bind>> binds);
 
   const Plan plan_;
-  const harness::Dispatch& dispatch_;
+  const dispatch::Dispatch& dispatch_;
   world::Workers& workers_;
   Callback<void(Result<std::vector<sandbox::Bind>>)> done_;
   std::vector<sandbox::Bind> binds_;

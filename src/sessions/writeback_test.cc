@@ -336,7 +336,7 @@ TEST_F(SessionTest, A_workspace_that_cannot_be_kept_fails_the_run) {
 }
 
 TEST(LayerShelf, A_repository_s_id_can_lead_nowhere) {
-  harness::Dispatch dispatch;
+  dispatch::Dispatch dispatch;
   dispatch.conversation.ulid.bytes[15] = 1;
   dispatch.materials.repository = {.id = "../../etc"};
   const auto home = layer_home("/state", dispatch);

@@ -118,10 +118,10 @@ void read_agent(const Fields& fields, ConfigAnswer& out) {
 }
 
 void read_skill(const Fields& fields, ConfigAnswer& out) {
-  harness::SkillUse skill{.id = fields.needed_text("id"),
-                          .name = fields.needed_text("name"),
-                          .description = fields.text("description"),
-                          .sha256 = fields.needed_text("sha256")};
+  dispatch::SkillUse skill{.id = fields.needed_text("id"),
+                           .name = fields.needed_text("name"),
+                           .description = fields.text("description"),
+                           .sha256 = fields.needed_text("sha256")};
   if (!is_segment(skill.id)) fields.refuse("id", "has other characters than letters, digits, '.', '_' and '-'");
   if (!is_segment(skill.name)) fields.refuse("name", "has other characters than letters, digits, '.', '_' and '-'");
   if (!is_sha256(skill.sha256)) fields.refuse("sha256", "is not 64 hexadecimal digits");
@@ -130,10 +130,10 @@ void read_skill(const Fields& fields, ConfigAnswer& out) {
 }
 
 void read_repository(const Fields& fields, ConfigAnswer& out) {
-  harness::RepositoryUse repository{.id = fields.text("id"),
-                                    .url = fields.needed_text("url"),
-                                    .ref = fields.text("ref"),
-                                    .depth = fields.integer("depth", 0, depth_max, 1)};
+  dispatch::RepositoryUse repository{.id = fields.text("id"),
+                                     .url = fields.needed_text("url"),
+                                     .ref = fields.text("ref"),
+                                     .depth = fields.integer("depth", 0, depth_max, 1)};
   if (fields.find("credential_alias")) repository.credential_alias = fields.text("credential_alias");
   out.repository = std::move(repository);
 }
@@ -143,11 +143,11 @@ void read_files(const Fields& fields, ConfigAnswer& out) {
   // A listing needs the names.
   if (!fields.find("items")) out.unused.emplace_back("files without items");
   fields.each("items", [&](const Fields& item) {
-    harness::FileUse file{item.needed_text("name"), item.needed_text("sha256"),
-                          item.integer("size", 0, file_bytes_max, 0)};
+    dispatch::FileUse file{item.needed_text("name"), item.needed_text("sha256"),
+                           item.integer("size", 0, file_bytes_max, 0)};
     if (!is_file_name(file.name)) item.refuse("name", "is not the name of a file");
     if (!is_sha256(file.sha256)) item.refuse("sha256", "is not 64 hexadecimal digits");
-    const auto is_same = [&](const harness::FileUse& other) { return other.name == file.name; };
+    const auto is_same = [&](const dispatch::FileUse& other) { return other.name == file.name; };
     if (std::ranges::any_of(out.files, is_same)) item.refuse("name", "comes twice");
     if (out.files.size() == files_max) item.refuse("", "is one file too many");
     out.files.push_back(std::move(file));

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 
 namespace sluice::station {
 
@@ -23,10 +23,10 @@ Result<EnvAnswer> read_env(std::string_view text);
 struct ConfigAnswer {
   model::Agent agent;
   int64_t max_rounds = 10;
-  std::vector<harness::SkillUse> skills;
-  std::optional<harness::RepositoryUse> repository;
-  std::vector<harness::HistoryTurn> history;  // the last limits::replay_turns_max
-  std::vector<harness::FileUse> files;        // in the zip at files_url
+  std::vector<dispatch::SkillUse> skills;
+  std::optional<dispatch::RepositoryUse> repository;
+  std::vector<dispatch::HistoryTurn> history;  // the last limits::replay_turns_max
+  std::vector<dispatch::FileUse> files;        // in the zip at files_url
   std::string files_url;
   std::string bearer;                                              // asbx_…; empty: none was given
   std::string workspace_url;                                       // of the workspace's API; empty: none was given

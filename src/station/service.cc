@@ -22,15 +22,15 @@ struct Route {
 
 // Ignores what is before the station's own path. Empty if there is no such endpoint.
 std::optional<Route> find_route(std::string_view path) {
-  if (path.ends_with(harness::health_path)) return Route{Endpoint::health, ""};
-  if (path.ends_with(harness::drain_path)) return Route{Endpoint::drain, ""};
-  if (path.ends_with(harness::stream_path)) return Route{Endpoint::stream, ""};
-  const auto dispatch = harness::dispatch_path("");
+  if (path.ends_with(dispatch::health_path)) return Route{Endpoint::health, ""};
+  if (path.ends_with(dispatch::drain_path)) return Route{Endpoint::drain, ""};
+  if (path.ends_with(dispatch::stream_path)) return Route{Endpoint::stream, ""};
+  const auto dispatch = dispatch::dispatch_path("");
   const auto at = path.rfind(dispatch);
   if (at == std::string_view::npos) return std::nullopt;
   auto name = path.substr(at + dispatch.size());
-  const bool acknowledges = name.ends_with(harness::acknowledge_suffix);
-  if (acknowledges) name.remove_suffix(harness::acknowledge_suffix.size());
+  const bool acknowledges = name.ends_with(dispatch::acknowledge_suffix);
+  if (acknowledges) name.remove_suffix(dispatch::acknowledge_suffix.size());
   if (!is_name(name)) return std::nullopt;
   return Route{acknowledges ? Endpoint::acknowledge : Endpoint::dispatch, name};
 }
@@ -221,9 +221,9 @@ class HttpStation final : public Station, private Session::Owner {
     net::Headers headers{{"Content-Type", "application/x-ndjson"},
                          {"Cache-Control", "no-store"},
                          {"X-Accel-Buffering", "no"},
-                         {std::string(harness::dispatch_header), session.id()},
+                         {std::string(dispatch::dispatch_header), session.id()},
                          {"X-Request-Id", request_id}};
-    if (session.is_careful()) headers.add(harness::careful_header, "1");
+    if (session.is_careful()) headers.add(dispatch::careful_header, "1");
     return headers;
   }
 
@@ -253,7 +253,7 @@ class HttpStation final : public Station, private Session::Owner {
     const auto session = found->second;
     const auto& request = exchange->request();
     if (route.endpoint == Endpoint::acknowledge) return acknowledge(*exchange, *session, request_id);
-    if (session->account().was_replaced(request.headers.find(harness::reader_header).value_or(""))) {
+    if (session->account().was_replaced(request.headers.find(dispatch::reader_header).value_or(""))) {
       return refuse(
           *exchange,
           {.slug = Slug::resource_in_use, .detail = "Another reader came later, and the dispatch is its own."},
@@ -274,9 +274,9 @@ class HttpStation final : public Station, private Session::Owner {
     const auto line = line_after(exchange->request());
     if (!line) return refuse(*exchange, not_valid("after", "must be a line's number"), request_id);
     if (!session.account().has_after(*line)) return refuse(*exchange, unknown(), request_id);
-    auto reader = std::string(exchange->request().headers.find(harness::reader_header).value_or(""));
+    auto reader = std::string(exchange->request().headers.find(dispatch::reader_header).value_or(""));
     if (!reader.empty() && !is_name(reader)) {
-      return refuse(*exchange, not_valid(std::string(harness::reader_header), "is not a name"), request_id);
+      return refuse(*exchange, not_valid(std::string(dispatch::reader_header), "is not a name"), request_id);
     }
     reattached_.add();
     session.account().attach(std::move(exchange), std::move(reader), headers_of(session, request_id), *line);
@@ -335,8 +335,8 @@ std::unique_ptr<Station> make_station(StationNeeds needs, StationOptions options
 
 bool is_station_path(std::string_view path, Mount mount) {
   if (mount == Mount::below_sandbox) return path.starts_with("/sandbox/") && find_route(path).has_value();
-  const bool is_at_root = path == harness::stream_path || path.starts_with(harness::dispatch_path("")) ||
-                          path == harness::health_path || path == harness::drain_path;
+  const bool is_at_root = path == dispatch::stream_path || path.starts_with(dispatch::dispatch_path("")) ||
+                          path == dispatch::health_path || path == dispatch::drain_path;
   return is_at_root && find_route(path).has_value();
 }
 

@@ -21,7 +21,7 @@ std::string_view origin_of(std::string_view url) {
 }
 
 // The box is led only to the server that the runner itself speaks to: another could be one in the runner's own network.
-harness::WorkspaceAccess access_to(const ConfigAnswer& config, std::string_view agent_url) {
+dispatch::WorkspaceAccess access_to(const ConfigAnswer& config, std::string_view agent_url) {
   if (config.bearer.empty() || config.workspace_use == model::WorkspaceUse::none) return {};
   if (origin_of(config.workspace_url) != origin_of(agent_url)) return {};
   return {config.workspace_url, config.bearer, config.workspace_use};
@@ -42,7 +42,7 @@ std::string sentence(std::string words) {
 }
 
 // The work holds it, and the session the work.
-class CallerAsWitness final : public harness::Witness {
+class CallerAsWitness final : public dispatch::Witness {
  public:
   explicit CallerAsWitness(std::weak_ptr<Session> session) : session_(std::move(session)) {}
   void see(Callback<void()> seen) override {
@@ -151,14 +151,14 @@ void Session::begin(ConfigAnswer config) {
                                           Workspace{request_.agent_url, std::move(config.files_url),
                                                     std::move(config.bearer), request_.otp_upload, request_.keep});
   config.agent.tenant_id = tenant_of(config.workspace_url);
-  harness::Dispatch dispatch{.run = needs_.ids.make<model::RunId>(),
-                             .agent = std::move(config.agent),
-                             .supplies = supplies_,
-                             .history = std::move(config.history),
-                             .prompt = request_.prompt,
-                             .max_rounds = config.max_rounds,
-                             .filler = config.filler && request_.profile == harness::Profile::extended,
-                             .workspace = access};
+  dispatch::Dispatch dispatch{.run = needs_.ids.make<model::RunId>(),
+                              .agent = std::move(config.agent),
+                              .supplies = supplies_,
+                              .history = std::move(config.history),
+                              .prompt = request_.prompt,
+                              .max_rounds = config.max_rounds,
+                              .filler = config.filler && request_.profile == dispatch::Profile::extended,
+                              .workspace = access};
   if (request_.careful) dispatch.witness = std::make_shared<CallerAsWitness>(weak_from_this());
   dispatch.resumed = config.resumed;
   dispatch.told_text = std::move(config.told_text);
@@ -196,11 +196,11 @@ void Session::on_event(model::RunEvent event) {
 void Session::on_finished(model::Usage usage) {
   if (!outcome_.empty()) return;
   // Readers of deltas have the whole text; other readers get the last part as the answer.
-  const bool all = request_.profile == harness::Profile::extended || round_at_ == all_text_.size();
+  const bool all = request_.profile == dispatch::Profile::extended || round_at_ == all_text_.size();
   last_phase("run", "The agent has answered");
   settle("result", [this, all, usage](std::string& out, Timestamp at) {
     const auto answer = std::string_view(all_text_).substr(all ? 0 : round_at_);
-    harness::append_result_line(out, answer, usage, at, request_.profile);
+    dispatch::append_result_line(out, answer, usage, at, request_.profile);
   });
 }
 
@@ -208,7 +208,7 @@ void Session::on_failed(model::Problem problem) {
   if (!outcome_.empty()) return;
   last_phase("run", "The agent has failed");
   settle("error", [problem = std::move(problem)](std::string& out, Timestamp at) {
-    harness::append_error_line(out, problem, at);
+    dispatch::append_error_line(out, problem, at);
   });
 }
 
@@ -237,7 +237,7 @@ void Session::on_room(bool has_room) {
 
 void Session::fail(std::string_view code, std::string message) {
   settle("error", [code, message = std::move(message)](std::string& out, Timestamp at) {
-    harness::append_error_line(out, code, message, at);
+    dispatch::append_error_line(out, code, message, at);
   });
 }
 
@@ -282,7 +282,7 @@ void Session::settled() {
 
 void Session::phase(std::string_view name, std::string_view message) {
   const int64_t now_us = needs_.loop.monotonic_us();
-  send_event(harness::phase_event(name, message, (now_us - std::exchange(phase_us_, now_us)) / 1000, now()));
+  send_event(dispatch::phase_event(name, message, (now_us - std::exchange(phase_us_, now_us)) / 1000, now()));
 }
 
 void Session::last_phase(std::string_view name, std::string_view message) {
@@ -292,7 +292,7 @@ void Session::last_phase(std::string_view name, std::string_view message) {
 void Session::send_event(model::RunEvent event) {
   event.at = stamp(event.at);
   const bool first = unsent_.empty();
-  harness::append_line(unsent_, event, request_.profile);
+  dispatch::append_line(unsent_, event, request_.profile);
   if (first && !unsent_.empty()) flush_soon();
 }
 

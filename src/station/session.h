@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/envelope.h"
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
+#include "dispatch/envelope.h"
 #include "net/net.h"
 #include "station/account.h"
 #include "station/answers.h"
@@ -21,7 +21,7 @@
 
 namespace sluice::station {
 
-class Session final : private harness::DispatchListener,
+class Session final : private dispatch::DispatchListener,
                       private AccountListener,
                       public std::enable_shared_from_this<Session> {
  public:
@@ -64,7 +64,7 @@ class Session final : private harness::DispatchListener,
   void on_finished(model::Usage usage) override;
   void on_failed(model::Problem problem) override;
   // Never called: this wire has no way to answer an approval.
-  void on_gate(harness::Gate) override { SLUICE_CHECK(false); }
+  void on_gate(dispatch::Gate) override { SLUICE_CHECK(false); }
 
   void on_unheard(Outcome why) override { leave(why); }
   void on_room(bool has_room) override;
@@ -100,7 +100,7 @@ class Session final : private harness::DispatchListener,
   EnvAnswer env_;
   std::unique_ptr<Fetch> fetch_;
   std::shared_ptr<WorkspaceSupplies> supplies_;
-  std::unique_ptr<harness::Work> work_;
+  std::unique_ptr<dispatch::Work> work_;
 
   std::string all_text_;
   std::size_t round_at_ = 0;  // where in it the last step ended

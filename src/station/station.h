@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 #include "net/net.h"
 #include "world/world.h"
 
@@ -29,7 +29,7 @@ struct StationOptions {
 };
 
 struct StationNeeds {
-  harness::Dispatcher& dispatcher;
+  dispatch::Dispatcher& dispatcher;
   net::Client& client;
   world::Loop& loop;
   world::IdSource& ids;

@@ -16,11 +16,11 @@
 namespace sluice::station {
 
 // Work that does what the test says, and remembers how it was ended.
-class FakeDispatcher final : public harness::Dispatcher {
+class FakeDispatcher final : public dispatch::Dispatcher {
  public:
   explicit FakeDispatcher(world::Loop& loop) : loop_(loop) {}
 
-  std::unique_ptr<harness::Work> dispatch(harness::Dispatch dispatch, harness::DispatchListener& its) override {
+  std::unique_ptr<dispatch::Work> dispatch(dispatch::Dispatch dispatch, dispatch::DispatchListener& its) override {
     dispatched.push_back(std::move(dispatch));
     listener = &its;
     return std::make_unique<FakeWork>(*this);
@@ -35,15 +35,15 @@ class FakeDispatcher final : public harness::Dispatcher {
   void say(std::string text) { listener->on_event({model::EventKind::text, loop_.now(), std::move(text)}); }
   void step(std::string body) { listener->on_event({model::EventKind::step, loop_.now(), std::move(body)}); }
 
-  std::vector<harness::Dispatch> dispatched;
-  harness::DispatchListener* listener = nullptr;
+  std::vector<dispatch::Dispatch> dispatched;
+  dispatch::DispatchListener* listener = nullptr;
   int stopped = 0;
   int dropped = 0;
   bool held = false;
   int64_t stopping_ms = 0;  // until nothing is left
 
  private:
-  class FakeWork final : public harness::Work {
+  class FakeWork final : public dispatch::Work {
    public:
     explicit FakeWork(FakeDispatcher& dispatcher) : dispatcher_(dispatcher) {}
     ~FakeWork() override {

@@ -1,7 +1,7 @@
 // S-1, S-5, S-6, S-10: one dispatch from the first line to the last.
 #include "station/station.h"
 
-#include "harness/envelope.h"
+#include "dispatch/envelope.h"
 #include "station/station_fixture.h"
 
 namespace sluice::station {
@@ -38,7 +38,7 @@ TEST_F(StationTest, A_phase_that_the_dispatch_tells_is_told_once_and_in_its_plac
     const auto exchange = at_work();
     for (const auto* phase : sent) {
       loop_.advance(Millis{10});
-      agents_.listener->on_event(harness::phase_event(phase, "", 10, loop_.now()));
+      agents_.listener->on_event(dispatch::phase_event(phase, "", 10, loop_.now()));
     }
     failed ? agents_.listener->on_failed({}) : agents_.listener->on_finished({});
     loop_.advance(Millis{0});

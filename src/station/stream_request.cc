@@ -65,14 +65,14 @@ class BodyReader final {
   json::Value body_;
 };
 
-std::optional<harness::Profile> profile_of(const net::Request& request) {
+std::optional<dispatch::Profile> profile_of(const net::Request& request) {
   const auto query = net::parse_query(request.query);
   if (!query) return std::nullopt;
-  auto profile = harness::Profile::plain;
+  auto profile = dispatch::Profile::plain;
   for (const auto& [name, value] : *query) {
     if (name != "profile") continue;
-    if (value != "plain" && value != "extended" && value != harness::resumed_profile) return std::nullopt;
-    profile = value == "plain" ? harness::Profile::plain : harness::Profile::extended;
+    if (value != "plain" && value != "extended" && value != dispatch::resumed_profile) return std::nullopt;
+    profile = value == "plain" ? dispatch::Profile::plain : dispatch::Profile::extended;
   }
   return profile;
 }
@@ -85,18 +85,18 @@ void read_headers(const net::Headers& headers, StreamRequest& read, std::vector<
       errors.push_back({std::string(header), "must be 1 to 64 letters, digits, _ and -"});
     }
   };
-  name(harness::dispatch_header, read.dispatch);
-  name(harness::reader_header, read.reader);
-  const auto text = headers.find(harness::reattach_header);
+  name(dispatch::dispatch_header, read.dispatch);
+  name(dispatch::reader_header, read.reader);
+  const auto text = headers.find(dispatch::reattach_header);
   if (!text) return;
   int64_t seconds = 0;
   const auto [end, fault] = std::from_chars(text->data(), text->data() + text->size(), seconds);
   if (fault != std::errc{} || end != text->data() + text->size() || seconds < 1 || seconds > reattach_seconds_max) {
-    errors.push_back({std::string(harness::reattach_header), "must be a number of seconds from 1 to 3600"});
+    errors.push_back({std::string(dispatch::reattach_header), "must be a number of seconds from 1 to 3600"});
     return;
   }
   read.keep = Millis{seconds * 1000};
-  read.careful = headers.find(harness::careful_header).has_value();
+  read.careful = headers.find(dispatch::careful_header).has_value();
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <string>
 #include <variant>
 
-#include "harness/envelope.h"
+#include "dispatch/envelope.h"
 #include "net/net.h"
 #include "station/station.h"
 
@@ -17,7 +17,7 @@ struct StreamRequest {
   std::string otp_run;
   std::optional<std::string> otp_upload;
   std::string prompt;
-  harness::Profile profile = harness::Profile::plain;
+  dispatch::Profile profile = dispatch::Profile::plain;
   std::string dispatch;  // its name, which the caller may choose; empty: it did not
   std::string reader;    // the reader's name, if the caller gives one
   bool careful = false;  // no step begins before the line about it is acknowledged; only with `keep`

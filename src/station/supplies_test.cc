@@ -102,7 +102,7 @@ TEST_F(StationTest, Files_are_posted_with_the_upload_token) {
   client_.answer(net::FakeAnswer::whole(201, R"({"files":[]})"));
   std::optional<bool> kept;
   agents_.dispatched.at(0).supplies->take_assets(
-      {{"a.txt", "A"}}, "done", [&](Result<std::vector<harness::KeptAsset>> done) { kept = bool(done); });
+      {{"a.txt", "A"}}, "done", [&](Result<std::vector<dispatch::KeptAsset>> done) { kept = bool(done); });
   loop_.settle();
   EXPECT_EQ(kept, true);
   const auto& request = client_.requests.back();
@@ -117,7 +117,7 @@ TEST_F(StationTest, Files_that_are_refused_are_said_to_be) {
   client_.answer(net::FakeAnswer::whole(413, R"({"detail":"too large"})"));
   std::string why;
   agents_.dispatched.at(0).supplies->take_assets(
-      {{"a.txt", "A"}}, "", [&](Result<std::vector<harness::KeptAsset>> done) { why = done.error().what; });
+      {{"a.txt", "A"}}, "", [&](Result<std::vector<dispatch::KeptAsset>> done) { why = done.error().what; });
   loop_.settle();
   EXPECT_EQ(why, "the workspace refused the files with status 413: too large");
 }
@@ -126,7 +126,7 @@ TEST_F(StationTest, Where_there_are_no_files_the_upload_token_stays_unused) {
   at_work();
   std::optional<bool> kept;
   agents_.dispatched.at(0).supplies->take_assets(
-      {}, "done", [&](Result<std::vector<harness::KeptAsset>> done) { kept = bool(done); });
+      {}, "done", [&](Result<std::vector<dispatch::KeptAsset>> done) { kept = bool(done); });
   EXPECT_FALSE(kept);
   loop_.settle();
   EXPECT_EQ(kept, true);
@@ -143,7 +143,7 @@ TEST_F(StationTest, Without_an_upload_token_files_are_not_wanted) {
 TEST_F(StationTest, When_the_caller_leaves_nothing_is_written_back_any_more_S_10) {
   const auto exchange = at_work();
   const auto supplies = agents_.dispatched.at(0).supplies;
-  const auto never = [](Result<std::vector<harness::KeptAsset>>) { FAIL(); };
+  const auto never = [](Result<std::vector<dispatch::KeptAsset>>) { FAIL(); };
   client_.answer(net::FakeAnswer().wait(1'000).head(201).finish());
   supplies->take_assets({{"a.txt", "A"}}, "", never);
   EXPECT_EQ(client_.calls_in_flight(), 1u);

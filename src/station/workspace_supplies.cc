@@ -14,8 +14,8 @@ constexpr int64_t total_ms_max = 600'000;
 bool is_fine(int status) { return status / 100 == 2; }
 
 // What the workspace says it kept; one that says nothing kept all of it.
-std::vector<harness::KeptAsset> kept_in(std::string_view body) {
-  std::vector<harness::KeptAsset> kept;
+std::vector<dispatch::KeptAsset> kept_in(std::string_view body) {
+  std::vector<dispatch::KeptAsset> kept;
   const auto answer = json::Document::parse(body);
   if (!answer || answer.value().root().kind() != json::Kind::object) return kept;
   const auto files = answer.value().root().find("files");
@@ -34,7 +34,8 @@ std::vector<harness::KeptAsset> kept_in(std::string_view body) {
 
 }  // namespace
 
-http::Multipart multipart_of(const std::vector<harness::Asset>& assets, std::string_view result, std::string boundary) {
+http::Multipart multipart_of(const std::vector<dispatch::Asset>& assets, std::string_view result,
+                             std::string boundary) {
   std::string message;
   json::Writer(message).begin_object().key("message").string(result).end_object();
   std::vector<http::Part> parts;
@@ -45,7 +46,7 @@ http::Multipart multipart_of(const std::vector<harness::Asset>& assets, std::str
   return http::write_multipart(parts, std::move(boundary));
 }
 
-void WorkspaceSupplies::skill_bundle(const harness::SkillUse& skill, Callback<void(Result<std::string>)> done) {
+void WorkspaceSupplies::skill_bundle(const dispatch::SkillUse& skill, Callback<void(Result<std::string>)> done) {
   net::ClientRequest request{.url = workspace_.agent_url + "/skills/" + skill.id,
                              .headers = {{"Authorization", "Bearer " + workspace_.bearer}}};
   ask(std::move(request), limits::skill_bundle_bytes_max,
@@ -56,7 +57,7 @@ void WorkspaceSupplies::skill_bundle(const harness::SkillUse& skill, Callback<vo
       });
 }
 
-void WorkspaceSupplies::file(const harness::FileUse& file, Callback<void(Result<std::string>)> done) {
+void WorkspaceSupplies::file(const dispatch::FileUse& file, Callback<void(Result<std::string>)> done) {
   const auto read = [name = file.name, size = file.size_bytes](std::string_view zip) {
     return workspace::read_from_zip(zip, name, static_cast<std::size_t>(size));
   };
@@ -77,11 +78,11 @@ void WorkspaceSupplies::file(const harness::FileUse& file, Callback<void(Result<
   });
 }
 
-void WorkspaceSupplies::take_assets(std::vector<harness::Asset> assets, std::string result,
-                                    Callback<void(Result<std::vector<harness::KeptAsset>>)> done) {
+void WorkspaceSupplies::take_assets(std::vector<dispatch::Asset> assets, std::string result,
+                                    Callback<void(Result<std::vector<dispatch::KeptAsset>>)> done) {
   if (assets.empty()) {
     return loop_.defer([weak = weak_from_this(), done = std::move(done)]() mutable {
-      if (const auto self = weak.lock(); self && !self->closed_) done(std::vector<harness::KeptAsset>{});
+      if (const auto self = weak.lock(); self && !self->closed_) done(std::vector<dispatch::KeptAsset>{});
     });
   }
   auto multipart = multipart_of(assets, result, "sluice-" + ids_.make<model::RequestId>().text());

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 #include "http/multipart.h"
 #include "net/net.h"
 #include "station/fetch.h"
@@ -24,17 +24,17 @@ struct Workspace {
   Millis patience{0};  // with a workspace that cannot be reached
 };
 
-class WorkspaceSupplies final : public harness::Supplies, public std::enable_shared_from_this<WorkspaceSupplies> {
+class WorkspaceSupplies final : public dispatch::Supplies, public std::enable_shared_from_this<WorkspaceSupplies> {
  public:
   WorkspaceSupplies(net::Client& client, world::Loop& loop, world::IdSource& ids, Workspace workspace)
       : client_(client), loop_(loop), ids_(ids), workspace_(std::move(workspace)) {}
 
-  void skill_bundle(const harness::SkillUse& skill, Callback<void(Result<std::string>)> done) override;
-  void file(const harness::FileUse& file, Callback<void(Result<std::string>)> done) override;
+  void skill_bundle(const dispatch::SkillUse& skill, Callback<void(Result<std::string>)> done) override;
+  void file(const dispatch::FileUse& file, Callback<void(Result<std::string>)> done) override;
   bool wants_assets() const override { return workspace_.otp_upload.has_value(); }
   // Nothing is sent where there is nothing: the upload token stays unused.
-  void take_assets(std::vector<harness::Asset> assets, std::string result,
-                   Callback<void(Result<std::vector<harness::KeptAsset>>)> done) override;
+  void take_assets(std::vector<dispatch::Asset> assets, std::string result,
+                   Callback<void(Result<std::vector<dispatch::KeptAsset>>)> done) override;
 
   // Drops what is under way and answers nothing any more (S-10).
   void close();
@@ -53,6 +53,6 @@ class WorkspaceSupplies final : public harness::Supplies, public std::enable_sha
 };
 
 // The form that returns a run to its caller: a part `files` for each asset, then a part `result`: {"message": …}.
-http::Multipart multipart_of(const std::vector<harness::Asset>& assets, std::string_view result, std::string boundary);
+http::Multipart multipart_of(const std::vector<dispatch::Asset>& assets, std::string_view result, std::string boundary);
 
 }  // namespace sluice::station

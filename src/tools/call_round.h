@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 #include "model/model.h"
 #include "models/models.h"
 #include "runs/runs.h"
@@ -36,7 +36,7 @@ class CallRound final : private sessions::CommandListener, private HostCallListe
  public:
   struct Needs {
     const Context& context;
-    const harness::Dispatch& dispatch;
+    const dispatch::Dispatch& dispatch;
     sessions::SandboxSession* session;  // null: there are none
     Toolbox& toolbox;
     runs::EventOutput& output;  // whose listener may drop this whenever it is called

@@ -28,7 +28,7 @@ bool is_over_tls(std::string_view url) {
   return url.size() > scheme.size() && strncasecmp(url.data(), scheme.data(), scheme.size()) == 0;
 }
 
-Result<Unit> may_call_for_mcp(const Context& context, const harness::Dispatch& dispatch, std::string_view url) {
+Result<Unit> may_call_for_mcp(const Context& context, const dispatch::Dispatch& dispatch, std::string_view url) {
   if (!net::is_allowed(url, context.options.tool_urls)) {
     return denied("this server calls tools only at the URLs that its configuration names (tools.urls)");
   }
@@ -39,7 +39,7 @@ Result<Unit> may_call_for_mcp(const Context& context, const harness::Dispatch& d
   return Unit{};
 }
 
-Result<std::string> with_secrets(const Context& context, const harness::Dispatch& dispatch, std::string_view text,
+Result<std::string> with_secrets(const Context& context, const dispatch::Dispatch& dispatch, std::string_view text,
                                  std::string_view url, model::SecretPlace place) {
   const auto host = runs::host_of(url);
   std::string out;
@@ -64,7 +64,7 @@ Result<std::string> with_secrets(const Context& context, const harness::Dispatch
   return out;
 }
 
-Result<std::vector<net::Header>> mcp_headers(const Context& context, const harness::Dispatch& dispatch,
+Result<std::vector<net::Header>> mcp_headers(const Context& context, const dispatch::Dispatch& dispatch,
                                              const model::McpServer& server) {
   if (auto allowed = may_call_for_mcp(context, dispatch, server.url); !allowed) return std::move(allowed.error());
   if (server.oauth && !is_over_tls(server.url) && !context.options.plaintext_secrets) {

@@ -81,7 +81,7 @@ class McpLink::Call final : public HostCall {
   world::Timer silence_;
 };
 
-McpLink::McpLink(const Context& context, const harness::Dispatch& dispatch, std::string server,
+McpLink::McpLink(const Context& context, const dispatch::Dispatch& dispatch, std::string server,
                  McpLinkListener& listener)
     : context_(context), dispatch_(dispatch), server_(std::move(server)), listener_(listener), client_("sluice") {}
 

@@ -62,7 +62,7 @@ class McpLinkListener {
 class McpLink final : public McpCarrierListener {
  public:
   // `context`, `dispatch` and `listener` must outlive it; the listener may drop it whenever it is called.
-  McpLink(const Context& context, const harness::Dispatch& dispatch, std::string server, McpLinkListener& listener);
+  McpLink(const Context& context, const dispatch::Dispatch& dispatch, std::string server, McpLinkListener& listener);
   ~McpLink() override;
 
   // `done` once its tools are known, or with the trouble when they are not within `ms_max`. Not from inside.
@@ -97,7 +97,7 @@ class McpLink final : public McpCarrierListener {
   void end(uint64_t number, bool is_left);
 
   const Context& context_;
-  const harness::Dispatch& dispatch_;
+  const dispatch::Dispatch& dispatch_;
   const std::string server_;
   McpLinkListener& listener_;
   std::size_t logged_bytes_ = 0;

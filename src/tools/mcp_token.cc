@@ -16,7 +16,7 @@ constexpr std::string_view encoded_alias = "SLUICE_MCP_CLIENT";
 
 }  // namespace
 
-McpToken::McpToken(const Context& context, const harness::Dispatch& dispatch, const model::McpServer& server)
+McpToken::McpToken(const Context& context, const dispatch::Dispatch& dispatch, const model::McpServer& server)
     : context_(context), dispatch_(dispatch), server_(server), resource_(server.url) {
   issuer_.token_url = server.oauth->token_url;
   is_wanted_ = !issuer_.token_url.empty();

@@ -26,7 +26,7 @@ inline constexpr int mcp_tokens_max = 100;
 class McpToken final : private net::CallListener {
  public:
   // All must outlive it. `server` has `oauth`.
-  McpToken(const Context& context, const harness::Dispatch& dispatch, const model::McpServer& server);
+  McpToken(const Context& context, const dispatch::Dispatch& dispatch, const model::McpServer& server);
 
   const std::string& value() const { return value_; }  // empty: none yet
   // It must be fetched before the next request is sent.
@@ -56,7 +56,7 @@ class McpToken final : private net::CallListener {
   void end(std::string fault);
 
   const Context& context_;
-  const harness::Dispatch& dispatch_;
+  const dispatch::Dispatch& dispatch_;
   const model::McpServer& server_;
   McpChallenge challenge_;
   McpIssuer issuer_;        // without a token_url: not discovered yet

@@ -42,7 +42,7 @@ model::HostTool resource_tool(const std::string& server) {
 
 class RunToolbox final : public Toolbox, private McpLinkListener {
  public:
-  RunToolbox(const Context& context, const harness::Dispatch& dispatch, sessions::SandboxSession* session)
+  RunToolbox(const Context& context, const dispatch::Dispatch& dispatch, sessions::SandboxSession* session)
       : context_(context), dispatch_(dispatch), kit_(dispatch.agent.kit), session_(session) {}
 
   void open(Callback<void(std::string_view, std::string)> log, Callback<void()> ready) override {
@@ -227,7 +227,7 @@ class RunToolbox final : public Toolbox, private McpLinkListener {
   }
 
   const Context& context_;
-  const harness::Dispatch& dispatch_;
+  const dispatch::Dispatch& dispatch_;
   const model::AgentKit& kit_;
   sessions::SandboxSession* const session_;
   Callback<void(std::string_view, std::string)> log_;
@@ -244,7 +244,7 @@ class RunToolbox final : public Toolbox, private McpLinkListener {
 
 }  // namespace
 
-std::unique_ptr<Toolbox> make_toolbox(const Context& context, const harness::Dispatch& dispatch,
+std::unique_ptr<Toolbox> make_toolbox(const Context& context, const dispatch::Dispatch& dispatch,
                                       sessions::SandboxSession* session) {
   return std::make_unique<RunToolbox>(context, dispatch, session);
 }

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 #include "sessions/sessions.h"
 #include "tools/options.h"
 #include "tools/toolbox.h"
@@ -11,7 +11,7 @@
 namespace sluice::tools {
 
 // `context`, `dispatch` and `session` (null: there are none) must outlive it.
-std::unique_ptr<Toolbox> make_toolbox(const Context& context, const harness::Dispatch& dispatch,
+std::unique_ptr<Toolbox> make_toolbox(const Context& context, const dispatch::Dispatch& dispatch,
                                       sessions::SandboxSession* session);
 
 }  // namespace sluice::tools

@@ -66,7 +66,7 @@ class RealScript : public RealSession {
   SilentSessionListener silent;
   runs::EventOutput output{*reactor, nullptr, heard};
   HeardHost host;
-  harness::Dispatch dispatch;
+  dispatch::Dispatch dispatch;
   KeptSandboxes kept;
   SignWebhook sign;
   std::unique_ptr<Host> shared;

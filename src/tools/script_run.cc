@@ -264,7 +264,7 @@ void ScriptRun::break_off(std::string words) {
   end();
 }
 
-std::unique_ptr<HostCall> run_script(const Context& context, const harness::Dispatch& dispatch,
+std::unique_ptr<HostCall> run_script(const Context& context, const dispatch::Dispatch& dispatch,
                                      sessions::SandboxSession& session, Toolbox& toolbox, const models::ToolCall& call,
                                      HostCallListener& listener) {
   return std::make_unique<ScriptRun>(ScriptRun::Needs{context, dispatch, session, toolbox}, call, listener);

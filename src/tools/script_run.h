@@ -23,7 +23,7 @@ class ScriptRun final : public HostCall, private sandbox::ProcessListener {
  public:
   struct Needs {
     const Context& context;
-    const harness::Dispatch& dispatch;
+    const dispatch::Dispatch& dispatch;
     sessions::SandboxSession& session;
     Toolbox& toolbox;
   };
@@ -83,7 +83,7 @@ class ScriptRun final : public HostCall, private sandbox::ProcessListener {
 // `context`, `dispatch`, `session` and `toolbox` must outlive it. Calls of the toolbox obey the agent's policy as the
 // model's own do; one that would have to be asked for, and a tool of the client, are refused. No callback comes from
 // inside.
-[[nodiscard]] std::unique_ptr<HostCall> run_script(const Context& context, const harness::Dispatch& dispatch,
+[[nodiscard]] std::unique_ptr<HostCall> run_script(const Context& context, const dispatch::Dispatch& dispatch,
                                                    sessions::SandboxSession& session, Toolbox& toolbox,
                                                    const models::ToolCall& call, HostCallListener& listener);
 

@@ -78,7 +78,7 @@ class ScriptTool : public SessionTest {
   SilentSessionListener silent;
   runs::EventOutput output{loop, nullptr, heard};
   HeardHost host;
-  harness::Dispatch dispatch;
+  dispatch::Dispatch dispatch;
   KeptSandboxes kept;
   SignWebhook sign;
   std::unique_ptr<Host> shared;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/callback.h"
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 #include "model/model.h"
 #include "models/models.h"
 #include "runs/runs.h"

@@ -142,7 +142,7 @@ class ToolboxTest : public testing::Test {
   net::FakeClient client{loop};
   ToolboxOptions options;
   SignWebhook sign;
-  harness::Dispatch dispatch;
+  dispatch::Dispatch dispatch;
   std::unique_ptr<Context> context;
   std::unique_ptr<Toolbox> toolbox;
   std::vector<std::string> logged;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view unknown_outcome = "Whether it did its work is unknown, and it is not called again.";
 
-std::string body_of(const harness::Dispatch& dispatch, const models::ToolCall& call, std::string_view step_id) {
+std::string body_of(const dispatch::Dispatch& dispatch, const models::ToolCall& call, std::string_view step_id) {
   std::string body;
   json::Writer writer(body);
   writer.begin_object().key("object").string("tool_call").key("id").string(step_id);
@@ -41,7 +41,7 @@ runs::ToolAnswer answer_in(std::string body) {
 
 class WebhookCall final : public HostCall, private net::CallListener {
  public:
-  WebhookCall(const Context& context, const harness::Dispatch& dispatch, const model::WebhookTool& tool,
+  WebhookCall(const Context& context, const dispatch::Dispatch& dispatch, const model::WebhookTool& tool,
               const models::ToolCall& call, std::string_view step_id, HostCallListener& listener)
       : who_("The tool " + tool.tool.name),
         timeout_seconds_(tool.timeout_seconds),
@@ -159,7 +159,7 @@ class WebhookCall final : public HostCall, private net::CallListener {
 
 }  // namespace
 
-std::unique_ptr<HostCall> call_webhook(const Context& context, const harness::Dispatch& dispatch,
+std::unique_ptr<HostCall> call_webhook(const Context& context, const dispatch::Dispatch& dispatch,
                                        const model::WebhookTool& tool, const models::ToolCall& call,
                                        std::string_view step_id, HostCallListener& listener) {
   return std::make_unique<WebhookCall>(context, dispatch, tool, call, step_id, listener);

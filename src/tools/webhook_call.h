@@ -18,7 +18,7 @@
 namespace sluice::tools {
 
 // `context`, `dispatch` and `listener` must outlive it. No callback comes from inside.
-[[nodiscard]] std::unique_ptr<HostCall> call_webhook(const Context& context, const harness::Dispatch& dispatch,
+[[nodiscard]] std::unique_ptr<HostCall> call_webhook(const Context& context, const dispatch::Dispatch& dispatch,
                                                      const model::WebhookTool& tool, const models::ToolCall& call,
                                                      std::string_view step_id, HostCallListener& listener);
 

@@ -20,14 +20,14 @@ model::Problem problem_of(const events::EndProblem& end) {
 }  // namespace
 
 TraceFold::TraceFold(Format format, int64_t after)
-    : profile_(format == Format::trace ? harness::Profile::plain : harness::Profile::extended), after_(after) {}
+    : profile_(format == Format::trace ? dispatch::Profile::plain : dispatch::Profile::extended), after_(after) {}
 
 void TraceFold::apply(const journal::Committed& news, std::string& out) {
   SLUICE_CHECK(news.position().value == at_.value + 1);
   at_ = news.position();
   const auto at = news.event().at;
   std::string line;
-  const harness::EventLine append(line, at, profile_);
+  const dispatch::EventLine append(line, at, profile_);
   news.visit(model::Visitor{
       [&](const events::Text& text) {
         text_ += text.text;
@@ -53,17 +53,17 @@ void TraceFold::apply(const journal::Committed& news, std::string& out) {
 
 void TraceFold::end(const events::EndProblem& problem, Timestamp at, std::string& out) {
   ended_ = true;
-  harness::append_error_line(out, problem_of(problem), at);
+  dispatch::append_error_line(out, problem_of(problem), at);
 }
 
 void TraceFold::end(const events::Completed& message, Timestamp at, std::string& out) {
   ended_ = true;
   // What came before the last tool call was said on the way; the answer is what followed, if anything did.
-  const bool whole = profile_ == harness::Profile::extended || round_at_ >= message.content.size();
+  const bool whole = profile_ == dispatch::Profile::extended || round_at_ >= message.content.size();
   auto answer = std::string_view(message.content).substr(whole ? 0 : round_at_);
   // Without the break that parts it from what was said before.
   if (!whole) answer.remove_prefix(std::min(answer.find_first_not_of('\n'), answer.size()));
-  harness::append_result_line(out, answer, message.usage.value_or(model::Usage{}), at, profile_);
+  dispatch::append_result_line(out, answer, message.usage.value_or(model::Usage{}), at, profile_);
 }
 
 Fold::Fold(const View& view, const model::Run& run) : fold_(make(view, run)) {}

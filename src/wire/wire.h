@@ -10,7 +10,7 @@
 #include <string_view>
 #include <variant>
 
-#include "harness/envelope.h"
+#include "dispatch/envelope.h"
 #include "journal/journal.h"
 #include "model/model.h"
 #include "wire/agui_fold.h"
@@ -67,7 +67,7 @@ class TraceFold {
   void end(const model::events::Completed& message, Timestamp at, std::string& out);
   void end(const model::events::EndProblem& problem, Timestamp at, std::string& out);
 
-  harness::Profile profile_;
+  dispatch::Profile profile_;
   int64_t after_;
   int64_t next_seq_ = 0;
   model::Position at_;

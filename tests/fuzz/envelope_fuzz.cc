@@ -1,7 +1,7 @@
 // A runner gone mad: refused, or understood; the same however its bytes are cut, and what was
 // understood can be said again and is then understood the same.
 #include "base/check.h"
-#include "harness/envelope.h"
+#include "dispatch/envelope.h"
 #include "tests/fuzz/pieces.h"
 
 using namespace sluice;
@@ -14,20 +14,20 @@ struct Heard {
   bool whole = false;
 };
 
-void say_again(std::string& out, const harness::Line& line) {
+void say_again(std::string& out, const dispatch::Line& line) {
   if (const auto* event = std::get_if<model::RunEvent>(&line)) {
-    harness::append_line(out, *event, harness::Profile::extended);
-  } else if (const auto* result = std::get_if<harness::ResultLine>(&line)) {
-    harness::append_result_line(out, result->message, result->usage, {}, harness::Profile::extended);
+    dispatch::append_line(out, *event, dispatch::Profile::extended);
+  } else if (const auto* result = std::get_if<dispatch::ResultLine>(&line)) {
+    dispatch::append_result_line(out, result->message, result->usage, {}, dispatch::Profile::extended);
   } else {
-    const auto& error = std::get<harness::ErrorLine>(line);
-    harness::append_error_line(out, error.code, error.message, {});
+    const auto& error = std::get<dispatch::ErrorLine>(line);
+    dispatch::append_error_line(out, error.code, error.message, {});
   }
 }
 
 template <typename Cut>
 Heard hear(std::string_view text, Cut cut) {
-  harness::LineReader reader;
+  dispatch::LineReader reader;
   Heard heard;
   cut(text, [&](std::string_view piece) {
     if (heard.refused) return;

@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/json.h"
-#include "harness/dialect.h"
+#include "harness/harness.h"
 #include "tests/fuzz/pieces.h"
 
 using namespace sluice;

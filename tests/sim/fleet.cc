@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "vault/vault.h"
+
 namespace sluice::sim {
 namespace {
 
@@ -26,8 +28,8 @@ Mark parse_mark(std::string_view text) {
   return mark;
 }
 
-harness::Gate gate_of(const Box& box, const Act& act) {
-  harness::Gate gate;
+dispatch::Gate gate_of(const Box& box, const Act& act) {
+  dispatch::Gate gate;
   gate.reason = "May I?";
   gate.items = {{model::ItemKind::action, "something", std::nullopt, {}}};
   gate.checkpoint = R"({"at":)" + act.body + "}";
@@ -61,7 +63,7 @@ model::EventKind kind_of(Act::Kind kind) {
 
 std::string name_of(const Box& box) { return "box " + std::to_string(box.id) + " of " + box.run.text(); }
 
-class BoxWork final : public harness::Work {
+class BoxWork final : public dispatch::Work {
  public:
   BoxWork(Fleet& fleet, std::shared_ptr<Box> box, std::shared_ptr<Ear> ear)
       : fleet_(fleet), box_(std::move(box)), ear_(std::move(ear)) {}
@@ -98,8 +100,8 @@ class BoxWork final : public harness::Work {
 
 // ── a server's own way ──────────────────────────────────────────────────────────────────────────
 
-std::unique_ptr<harness::Work> BoxDispatcher::dispatch(harness::Dispatch dispatch,
-                                                       harness::DispatchListener& listener) {
+std::unique_ptr<dispatch::Work> BoxDispatcher::dispatch(dispatch::Dispatch dispatch,
+                                                        dispatch::DispatchListener& listener) {
   const auto ear = std::make_shared<Ear>(Ear{this, &listener, 0});
   if (loop_.is_dead()) return std::make_unique<BoxWork>(fleet_, nullptr, ear);
   if (dispatch.mark.empty()) {
@@ -130,13 +132,13 @@ void BoxDispatcher::release(model::ConversationId conversation) {
 void BoxDispatcher::forget_parked(model::RunId run, model::ConversationId) {
   if (!loop_.is_dead()) fleet_.forget_parked(machine_, run);
 }
-void BoxDispatcher::list_parked(Callback<void(std::vector<harness::ParkedRun>)> done) {
+void BoxDispatcher::list_parked(Callback<void(std::vector<dispatch::ParkedRun>)> done) {
   loop_.post([kept = fleet_.parked_at(machine_), done = std::move(done)]() mutable { done(std::move(kept)); });
 }
 
 // ── boxes ───────────────────────────────────────────────────────────────────────────────────────
 
-void Fleet::check_start(const Box& box, const harness::Dispatch& dispatch, const BoxDispatcher& server) {
+void Fleet::check_start(const Box& box, const dispatch::Dispatch& dispatch, const BoxDispatcher& server) {
   if (dispatch.checkpoint.empty()) return;
   if (!used_up_.emplace(dispatch.run, dispatch.checkpoint).second) {
     verdict_.wrong("I-16", name_of(box) + " goes on from a checkpoint that was used: " + dispatch.checkpoint);
@@ -155,7 +157,7 @@ void Fleet::check_shelf(const Box& kept, const Box& next) {
   }
 }
 
-std::shared_ptr<Box> Fleet::begin(BoxDispatcher& server, const harness::Dispatch& dispatch,
+std::shared_ptr<Box> Fleet::begin(BoxDispatcher& server, const dispatch::Dispatch& dispatch,
                                   const std::shared_ptr<Ear>& ear) {
   auto box = std::make_shared<Box>();
   box->id = static_cast<int64_t>(boxes_.size()) + 1;
@@ -374,8 +376,8 @@ void Fleet::forget_parked(const std::string& machine, model::RunId run) {
   if (parked_.erase({machine, run}) > 0) forgotten_.emplace(machine, run);
 }
 
-std::vector<harness::ParkedRun> Fleet::parked_at(const std::string& machine) const {
-  std::vector<harness::ParkedRun> found;
+std::vector<dispatch::ParkedRun> Fleet::parked_at(const std::string& machine) const {
+  std::vector<dispatch::ParkedRun> found;
   for (const auto& [shelf, conversation] : parked_) {
     if (shelf.first == machine) found.push_back({shelf.second, conversation});
   }

@@ -27,19 +27,19 @@ struct FleetHabits {
 class Fleet;
 
 // A server's own way to the fleet.
-class BoxDispatcher final : public harness::Dispatcher {
+class BoxDispatcher final : public dispatch::Dispatcher {
  public:
   // `machine`: whose disk it has, as those had who were there before it.
   BoxDispatcher(Fleet& fleet, NodeLoop& loop, model::NodeId node, std::string machine)
       : fleet_(fleet), loop_(loop), node_(node), machine_(std::move(machine)) {}
 
-  std::unique_ptr<harness::Work> dispatch(harness::Dispatch dispatch, harness::DispatchListener& listener) override;
+  std::unique_ptr<dispatch::Work> dispatch(dispatch::Dispatch dispatch, dispatch::DispatchListener& listener) override;
   bool can_resume(const model::Agent& agent, std::string_view told_text) const override;
   bool can_reattach(std::string_view mark) const override;
   bool reads_history(const model::Agent&) const override { return true; }
   void release(model::ConversationId conversation) override;
   void forget_parked(model::RunId run, model::ConversationId conversation) override;
-  void list_parked(Callback<void(std::vector<harness::ParkedRun>)> done) override;
+  void list_parked(Callback<void(std::vector<dispatch::ParkedRun>)> done) override;
   bool keeps_boxes() const override { return true; }
   int warm_available() const override { return 0; }
 
@@ -58,7 +58,7 @@ class BoxDispatcher final : public harness::Dispatcher {
 // Whoever listens to a box; the listener is null once it does not any more.
 struct Ear {
   BoxDispatcher* server = nullptr;
-  harness::DispatchListener* listener = nullptr;
+  dispatch::DispatchListener* listener = nullptr;
   std::size_t heard = 0;  // lines
 };
 
@@ -74,10 +74,10 @@ struct Box {
   Script script;
   std::size_t at = 0;  // the next act
   enum class State : uint8_t { working, at_gate, kept, gone } state = State::working;
-  std::vector<Act> lines;                     // all that it told
-  std::shared_ptr<harness::Witness> witness;  // of a box that goes with its server
-  bool is_known = false;                      // to whoever would do its work elsewhere: that something is done here
-  std::size_t awaited_line = 0;               // it waits until this one is; 0: for none
+  std::vector<Act> lines;                      // all that it told
+  std::shared_ptr<dispatch::Witness> witness;  // of a box that goes with its server
+  bool is_known = false;                       // to whoever would do its work elsewhere: that something is done here
+  std::size_t awaited_line = 0;                // it waits until this one is; 0: for none
   bool is_suspended = false;
   bool goes_later = false;    // to its next act, when it resumes
   bool begins_later = false;  // its step
@@ -94,7 +94,8 @@ class Fleet final {
       : loop_(loop), verdict_(verdict), interruptions_(interruptions), habits_(habits), chance_(chance) {}
 
   const FleetHabits& habits() const { return habits_; }
-  std::shared_ptr<Box> begin(BoxDispatcher& server, const harness::Dispatch& dispatch, const std::shared_ptr<Ear>& ear);
+  std::shared_ptr<Box> begin(BoxDispatcher& server, const dispatch::Dispatch& dispatch,
+                             const std::shared_ptr<Ear>& ear);
   void hear(const std::shared_ptr<Box>& box, const std::shared_ptr<Ear>& ear, std::size_t after);
   std::shared_ptr<Box> of_mark(std::string_view mark) const;
   void let_go(const std::shared_ptr<Box>& box);
@@ -106,7 +107,7 @@ class Fleet final {
   void acknowledge(const std::shared_ptr<Box>& box, std::size_t lines);
   void release(model::ConversationId conversation, model::NodeId node);
   void forget_parked(const std::string& machine, model::RunId run);
-  std::vector<harness::ParkedRun> parked_at(const std::string& machine) const;
+  std::vector<dispatch::ParkedRun> parked_at(const std::string& machine) const;
 
   // This server is gone, and with it what lived there. What it had kept for a run that waits is on its machine's disk.
   void lose_server(model::NodeId node);
@@ -130,7 +131,7 @@ class Fleet final {
   void tell(const std::shared_ptr<Box>& box, Ear& ear, std::size_t line);
   void end(const std::shared_ptr<Box>& box);
   void park(const Box& box, const BoxDispatcher& server);
-  void check_start(const Box& box, const harness::Dispatch& dispatch, const BoxDispatcher& server);
+  void check_start(const Box& box, const dispatch::Dispatch& dispatch, const BoxDispatcher& server);
   void check_shelf(const Box& kept, const Box& next);
 
   world::FakeLoop& loop_;

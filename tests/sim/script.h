@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 
 namespace sluice::sim {
 

@@ -94,7 +94,7 @@ class StoryWorld {
   net::FakeClient client_{loop_};
 
   std::unique_ptr<store::SimulatedStore> store_;
-  std::unique_ptr<harness::Dispatcher> dispatcher_;
+  std::unique_ptr<dispatch::Dispatcher> dispatcher_;
   std::unique_ptr<engine::Engine> engine_;
   bool recovered_ = false;
   uint64_t life_ = 0;

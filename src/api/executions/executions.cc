@@ -43,7 +43,7 @@ void answer_minted(const RequestPtr& request, const MintedExecution& minted, con
   request->answer_json(201, std::move(body), {{"Cache-Control", "no-store"}});
 }
 
-void mint(const RequestPtr& request, const ExecutionInput& input, const harness::Dispatch& dispatch) {
+void mint(const RequestPtr& request, const ExecutionInput& input, const dispatch::Dispatch& dispatch) {
   auto minted = request->services().needs.mint.make(dispatch, request->tenant().id);
   if (!input.upload) {
     std::erase_if(minted.hashed, [](const auto& token) { return token.purpose == model::TokenPurpose::upload; });
@@ -68,7 +68,7 @@ void gather(const RequestPtr& request, ExecutionInput input, model::Agent agent)
         request->database(), request->tenant().id, std::move(names),
         [request, input = std::move(input), agent = std::move(agent)](Result<store::FoundMaterials> found) mutable {
           if (!found) return request->fail(found.error());
-          harness::Dispatch dispatch{.agent = std::move(agent), .prompt = input.message.content};
+          dispatch::Dispatch dispatch{.agent = std::move(agent), .prompt = input.message.content};
           if (input.message.env) dispatch.materials.variables = *input.message.env;
           engine::give(std::move(found).take(), dispatch.materials);
           dispatch.workspace.use = engine::workspace_use_of(dispatch.agent, dispatch.extras);

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "api/request/rate_limits.h"
+#include "dispatch/dispatch.h"
 #include "engine/engine.h"
 #include "files/files.h"
 #include "flow/flow.h"
-#include "harness/harness.h"
 #include "store/store.h"
 #include "vault/vault.h"
 #include "world/disk_room.h"
@@ -66,7 +66,7 @@ struct MintedExecution {
 class ExecutionMint {
  public:
   virtual ~ExecutionMint() = default;
-  virtual MintedExecution make(const harness::Dispatch& dispatch, model::TenantId tenant) = 0;
+  virtual MintedExecution make(const dispatch::Dispatch& dispatch, model::TenantId tenant) = 0;
   // The answer to GET …/config, with the execution's bearer.
   virtual std::string config_answer(const model::Execution& execution) = 0;
 };

@@ -1,8 +1,8 @@
-#include "harness/envelope.h"
+#include "dispatch/envelope.h"
 
-#include "harness/harness.h"
+#include "dispatch/dispatch.h"
 
-namespace sluice::harness {
+namespace sluice::dispatch {
 namespace {
 
 namespace events = model::events;
@@ -236,4 +236,4 @@ model::RunEvent phase_event(std::string_view phase, std::string_view message, in
       at);
 }
 
-}  // namespace sluice::harness
+}  // namespace sluice::dispatch

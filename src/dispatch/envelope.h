@@ -16,7 +16,7 @@
 #include "model/event_codec.h"
 #include "model/model.h"
 
-namespace sluice::harness {
+namespace sluice::dispatch {
 
 enum class Profile : uint8_t {
   plain,     // log, step, result, error
@@ -141,4 +141,4 @@ class LineReader {
   std::vector<std::string> running_;  // ids of steps
 };
 
-}  // namespace sluice::harness
+}  // namespace sluice::dispatch

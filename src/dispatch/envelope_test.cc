@@ -1,5 +1,5 @@
 // S-9: the runner's lines, as they are written and as they are read.
-#include "harness/envelope.h"
+#include "dispatch/envelope.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/limits.h"
 
-namespace sluice::harness {
+namespace sluice::dispatch {
 namespace envelope_test {
 
 using model::EventKind;
@@ -275,4 +275,4 @@ TEST(LineReader, The_stream_is_whole_only_after_its_last_line) {
 }
 
 }  // namespace envelope_test
-}  // namespace sluice::harness
+}  // namespace sluice::dispatch

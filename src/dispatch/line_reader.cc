@@ -2,9 +2,9 @@
 #include <span>
 
 #include "base/limits.h"
-#include "harness/envelope.h"
+#include "dispatch/envelope.h"
 
-namespace sluice::harness {
+namespace sluice::dispatch {
 namespace {
 
 using json::Kind;
@@ -297,4 +297,4 @@ Result<Line> LineReader::read_step(json::Value line, Timestamp at) {
   return event;
 }
 
-}  // namespace sluice::harness
+}  // namespace sluice::dispatch
