@@ -62,11 +62,20 @@ class NodesTest(unittest.TestCase):
         cls.nodes = []
 
     def setUp(self):
+        self.addCleanup(self.print_logs_of_a_failure)
         type(self).nodes = [node for node in self.nodes if node.alive()]
         while len(self.nodes) < self.count:
             self.add_node()
         self.client = self.nodes[0].client()
         self.approver = Approver.of(self.nodes[0])
+
+    def print_logs_of_a_failure(self):
+        """What several servers did to each other is in their logs, which go with the nodes."""
+        result = self._outcome.result
+        if any(test is self for test, _ in result.failures + result.errors):
+            for number, node in enumerate(self.nodes):
+                deeds = [line for line in node.log().splitlines() if "request served" not in line]
+                print(f"── {self.id()}: node {number}, {node.url}", *deeds[-60:], sep="\n", flush=True)
 
     def add_node(self, *flags):
         node = Node(self.url, *self.flags, *flags, like=self.keys)
