@@ -228,7 +228,7 @@ SendOutcome Acceptance::enter(const Send& send, model::Message message, Duty dut
   work.materials.variables = asked.env.value_or(std::map<std::string, std::string>{});
   launch.runtime = accepted.conversation.runtime;
   if (run.state == RunState::held) launch.started_body = started_body(send);
-  live.keep_launch(std::move(launch));
+  live.work().keep_launch(std::move(launch));
   SLUICE_CHECK(needs_.admission.knows(run.id));
   live.perform(duty);
   return Sent{run, false};

@@ -29,7 +29,7 @@ class Acceptance final {
     const LiveRuns& live;
     Admission& admission;
     Recoveries& recoveries;
-    LiveRun::Duties& duties;
+    RunDuties& duties;
     store::Store& store;
     const StoreClock& clock;
     world::Loop& loop;

@@ -1,15 +1,15 @@
-// Those who asked for a run to be cancelled, and how long each of the things they wait for may take: the disk, and the
-// proof that nobody works on the run any more. Whoever has waited too long is told so, and may ask again; the run is
-// cancelled all the same.
+// The cancel of a run, from the first request to the proof that nothing works on the run any more: the wish is written,
+// the work is stopped, and the run ends. A caller that has waited too long for one of these is answered so, and may ask
+// again; the run is cancelled all the same.
+//
+// Called from the loop's thread.
 #pragma once
 
 #include <utility>
 #include <vector>
 
-#include "base/callback.h"
-#include "base/result.h"
-#include "model/model.h"
-#include "world/world.h"
+#include "engine/run_progress.h"
+#include "engine/run_work.h"
 
 namespace sluice::engine {
 
@@ -19,28 +19,33 @@ class Cancelling final {
   // here any more.
   using Asker = Callback<void(Result<model::Run>)>;
 
-  Cancelling(world::Loop& loop, model::RunId run) : loop_(loop), run_(run) {}
+  Cancelling(world::Loop& loop, RunProgress& progress, RunWork& work) : loop_(loop), progress_(progress), work_(work) {}
 
-  // `stop` is called when the disk does not take it: what works on the run need not go on for that.
-  void add(Asker asker, Callback<void()> stop);
-  // It has been asked for, now or earlier.
-  bool is_wanted() const { return wanted_; }
-  // The wish is on disk.
-  void note_written() { written_ = true; }
-  bool is_written() const { return written_; }
-  // All who wait.
+  void add(Asker asker);
+  // The run was asked to be cancelled, now or earlier.
+  bool is_wanted() const { return stage_ != Stage::none; }
+  // Takes the run's step towards its end. A run on which nothing works ends with it.
+  void begin();
+  // The wish is on disk: stops the work.
+  void interrupt();
+  // Answers all callers.
   void answer(const Result<model::Run>& outcome);
 
  private:
+  enum class Stage : uint8_t { none, wanted, written };
+
+  void stop_work();
+  void end_after_work();
+  void end();
   void give_up_writing();
   void give_up();
 
   world::Loop& loop_;
-  const model::RunId run_;
-  bool wanted_ = false;
-  bool written_ = false;
+  RunProgress& progress_;
+  RunWork& work_;
   std::vector<Asker> askers_;
-  world::Timer clock_;  // of the one who waits longest
+  world::Timer clock_;  // of the caller that waits longest
+  Stage stage_ = Stage::none;
 };
 
 }  // namespace sluice::engine

@@ -1,5 +1,5 @@
 #include "engine/gate_fixture.h"
-#include "engine/run_batch.h"
+#include "engine/run_writer.h"
 
 namespace sluice::engine {
 namespace capacity_test {

@@ -149,7 +149,7 @@ void Cluster::suspect(model::RunId run) {
   if (peers_.alone() || live == nullptr) return;
   auto found = [this](LiveRun& still, const Result<model::Run>& stored) {
     // A renewal raises the epoch itself, and notices if another node was quicker.
-    if (!stored || stored.value().epoch <= still.run().epoch || still.is_renewing()) return;
+    if (!stored || stored.value().epoch <= still.run().epoch || still.writer().is_renewing()) return;
     needs_.host.lose_to_other(still, taken_by_other());
   };
   store::run(needs_.store.database(), live->run().tenant_id, run, live->ref().guard(std::move(found)));

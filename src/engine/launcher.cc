@@ -19,7 +19,7 @@ class WrittenWitness final : public dispatch::Witness {
  public:
   explicit WrittenWitness(LiveRun& run) : run_(run.ref()) {}
   void see(Callback<void()> seen) override {
-    if (auto* run = run_.get()) run->when_written(std::move(seen));
+    if (auto* run = run_.get()) run->writer().when_written(std::move(seen));
   }
 
  private:
@@ -59,8 +59,8 @@ void Launcher::admit(LiveRun& run) {
 // It has a slot: with what was kept for the launch, or with what its journal says.
 void Launcher::launch(LiveRun& run) {
   if (needs_.draining.is_closed()) return;
-  SLUICE_CHECK(!run.has_work());
-  const auto kept = run.take_launch();
+  SLUICE_CHECK(!run.work().is_active());
+  const auto kept = run.work().take_launch();
   if (!kept) return read_past_of(run);
   launch_with(run, std::move(*kept));
 }
@@ -68,11 +68,11 @@ void Launcher::launch(LiveRun& run) {
 void Launcher::resume(LiveRun& run) {
   const auto id = run.run().id;
   if (needs_.draining.is_closed()) return needs_.draining.let_go(run);
-  if (!run.has_work() && !needs_.admission.is_seated(id)) return needs_.admission.come_back(id);
+  if (!run.work().is_active() && !needs_.admission.is_seated(id)) return needs_.admission.come_back(id);
   needs_.admission.unpark(id);
-  if (!run.has_work()) return launch(run);
+  if (!run.work().is_active()) return launch(run);
   needs_.secrets.refresh(run, [&run] {
-    if (run.run().state == RunState::streaming && run.has_work()) run.go_on();
+    if (run.run().state == RunState::streaming && run.work().is_active()) run.resume_work();
   });
 }
 
@@ -94,7 +94,7 @@ void Launcher::on_turn(model::RunId run) {
 
 bool Launcher::on_moved_up(model::RunId run, Place place) {
   auto* live = needs_.live.find(run);
-  return live != nullptr && live->tell_place(place);
+  return live != nullptr && live->report_position(place);
 }
 
 void Launcher::on_held_too_long(model::RunId run) {
@@ -155,10 +155,10 @@ void Launcher::keep_sandbox(LiveRun& live, dispatch::Dispatch& work, int64_t ttl
   const bool has_boxes = needs_.dispatcher.keeps_boxes();
   work.keeps_box = has_boxes && needs_.admission.pin(live.run().id, ttl_seconds);
   if (work.keeps_box) return;
-  live.on_event(warning(needs_.loop.now(), has_boxes ? "As many conversations as may keep their sandbox do so "
-                                                       "already; this one's goes with the run."
-                                                     : "This server has no sandboxes of its own to keep; this "
-                                                       "conversation's goes with the run."));
+  live.progress().report(warning(needs_.loop.now(), has_boxes ? "As many conversations as may keep their sandbox do so "
+                                                                "already; this one's goes with the run."
+                                                              : "This server has no sandboxes of its own to keep; this "
+                                                                "conversation's goes with the run."));
 }
 
 void Launcher::find_materials(LiveRun& live, dispatch::Dispatch work, const store::MaterialNames& names) {
@@ -194,7 +194,7 @@ void Launcher::find_secrets(LiveRun& live, dispatch::Dispatch work) {
     }
     if (!sealed) return still.fail(problem_of(model::Slug::internal, "The run's secrets could not be read."));
     work.secrets = std::make_shared<vault::Secrets>(secrets_looked_for(work));
-    still.use_secrets(work.secrets);
+    still.work().use_secrets(work.secrets);
     needs_.secrets.open(still, sealed.value(), false, [this, work = std::move(work)](LiveRun& ready) mutable {
       read_history(ready, std::move(work));
     });
@@ -234,19 +234,20 @@ void Launcher::give_history(dispatch::Dispatch& work, std::vector<store::Turn> t
 
 void Launcher::dispatch(LiveRun& live, dispatch::Dispatch work) {
   const bool from_checkpoint = !work.checkpoint.empty();
-  const bool forsakes_mark = work.mark.empty() && live.marked();
+  const bool forsakes_mark = work.mark.empty() && live.progress().is_marked();
   if (!from_checkpoint && !forsakes_mark) return hand_over(live, std::move(work));
   auto written = [this, &live, work = std::move(work)]() mutable { hand_over(live, std::move(work)); };
-  from_checkpoint ? live.use_up_checkpoint(std::move(written)) : live.clear_mark(std::move(written));
+  auto& progress = live.progress();
+  from_checkpoint ? progress.use_up_checkpoint(std::move(written)) : progress.clear_mark(std::move(written));
 }
 
 void Launcher::hand_over(LiveRun& live, dispatch::Dispatch work) {
   auto begin = [this, work = std::move(work)](LiveRun& ready) mutable {
     if (ready.run().state != RunState::streaming) return;  // cancelled meanwhile
-    SLUICE_CHECK(work.run == ready.run().id && !ready.has_work());
+    SLUICE_CHECK(work.run == ready.run().id && !ready.work().is_active());
     // The server that recovers the run goes by the journal: what is not in it was not done.
     work.witness = std::make_shared<WrittenWitness>(ready);
-    ready.work_by(needs_.dispatcher.dispatch(std::move(work), ready));
+    ready.begin_work(needs_.dispatcher.dispatch(std::move(work), ready));
   };
   needs_.suspension.is_on() ? needs_.suspension.keep(live, std::move(begin)) : begin(live);
 }

@@ -22,7 +22,7 @@
 
 namespace sluice::engine {
 
-class Launcher final : public LiveRun::Duties, public Admission::Host {
+class Launcher final : public RunDuties, public Admission::Host {
  public:
   class Host {
    public:

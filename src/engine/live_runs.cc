@@ -43,7 +43,7 @@ void LiveRuns::flush() {
     auto* live = find(run);
     if (live == nullptr) continue;
     SLUICE_CHECK(live->run().id == run);
-    live->flush();
+    live->writer().flush();
   }
 }
 

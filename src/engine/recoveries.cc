@@ -51,7 +51,7 @@ void Recoveries::carry(const model::Run& run, bool is_late) {
   is_late ? recovery_->take(run) : recovery_->adopt(run);
 }
 
-void Recoveries::queue_later(const LiveRun& run) {
+void Recoveries::queue_later(LiveRun& run) {
   SLUICE_CHECK(recovery_ != nullptr);
   recovery_->queue_later(run);
 }

@@ -42,7 +42,7 @@ class Recoveries final : private UnattendedRuns::Host {
   bool may_take() const { return !draining_or_silent() && recovery_ != nullptr; }
   // The run is this node's now. `is_late`: everything was dropped since it was asked for.
   void carry(const model::Run& run, bool is_late);
-  void queue_later(const LiveRun& run);
+  void queue_later(LiveRun& run);
 
  private:
   bool may_look() const override;

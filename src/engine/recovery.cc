@@ -178,10 +178,11 @@ void Recovery::recover(const RunPast& past) {
   auto& live = needs_.host.enter(run, past.assistant_message, past.request_id);
   needs_.admission.enter({run.id, run.tenant_id, run.conversation_id, past.limits});
   needs_.figures.recovered.add();
-  live.remember_steps(past.steps, past.told_at);
-  live.remember_resumed(past.resumed_count);
-  if (!past.checkpoint.empty()) live.note_checkpoint();
-  if (!past.mark.empty()) live.remember_mark();
+  live.writer().remember_time(past.told_at);
+  live.progress().remember_steps(past.steps);
+  live.progress().remember_resumed(past.resumed_count);
+  if (!past.checkpoint.empty()) live.gate().note_checkpoint();
+  if (!past.mark.empty()) live.progress().remember_mark();
   if (auto why = obstacle(past); !why.empty()) {
     return live.fail(problem_of(model::Slug::run_interrupted, "The server restarted" + std::move(why)));
   }
@@ -195,16 +196,16 @@ void Recovery::prepare(LiveRun& live, const RunPast& past) const {
     const auto& approval = *past.approval;
     const auto lifetime = std::max<int64_t>(0, approval.expires_at.ms - approval.created_at.ms);
     const auto left = std::clamp<int64_t>(approval.expires_at.ms - needs_.clock.now().ms, 0, lifetime);
-    live.reopen_gate(approval, {left});
+    live.gate().reopen(approval, {left});
   }
   if (past.run.state == RunState::held || past.run.state == RunState::streaming) {
-    live.keep_launch(can_reattach(past) ? past.to_reattachment() : past.to_launch());
+    live.work().keep_launch(can_reattach(past) ? past.to_reattachment() : past.to_launch());
   }
 }
 
-void Recovery::queue_later(const LiveRun& live) {
-  SLUICE_CHECK(live.run().state == RunState::held && live.launch() != nullptr);
-  held_.push_back({live.run().created_at, live.run().id, live.launch()->told_place});
+void Recovery::queue_later(LiveRun& live) {
+  SLUICE_CHECK(live.run().state == RunState::held && live.work().launch() != nullptr);
+  held_.push_back({live.run().created_at, live.run().id, live.work().launch()->told_place});
 }
 
 std::string Recovery::obstacle(const RunPast& past) const {

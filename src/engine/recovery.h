@@ -66,7 +66,7 @@ class Recovery final {
   bool is_looking() const { return !looks_.empty(); }
   bool is_idle() const { return under_way_ == 0 && waiting_.empty() && looks_.empty(); }
   // This run waits for a slot; it queues when all that wait are known.
-  void queue_later(const LiveRun& live);
+  void queue_later(LiveRun& live);
   // Runs that waited queue again, in their old order.
   void hold_again();
 

@@ -21,6 +21,7 @@ RunEngine::RunEngine(EngineNeeds needs, EngineOptions options)
       run_figures_(needs.metrics),
       recovery_figures_(needs.metrics),
       store_clock_(needs.loop),
+      run_needs_{*this, launcher_, needs.store, needs.loop, store_clock_, needs.ids, run_figures_, options_},
       live_(needs.loop, needs.metrics),
       launcher_({*this, live_, admission_, cluster_, recoveries_, homes_, secrets_, suspension_, retries_, draining_,
                  needs.store, needs.dispatcher, needs.material_source, needs.loop, needs.log}),
@@ -104,8 +105,8 @@ bool RunEngine::attends(model::RunId run) const { return live_.find(run) != null
 model::SandboxNow RunEngine::sandbox_of(model::ConversationId conversation) const {
   auto now = admission_.sandbox_of(conversation);
   if (now.state != model::SandboxState::parked) return now;
-  const auto* live = live_.find(*admission_.run_of(conversation));
-  const auto* approval = live == nullptr ? nullptr : live->open_approval();
+  auto* live = live_.find(*admission_.run_of(conversation));
+  const auto* approval = live == nullptr ? nullptr : live->gate().approval();
   if (approval != nullptr) now.expires_at = approval->expires_at;
   return now;
 }
@@ -136,7 +137,7 @@ void RunEngine::apply_change(const model::Conversation& conversation) {
   if (conversation.status == model::ConversationStatus::archived) kept_workspaces_.on_archived(conversation.id);
   const auto run = admission_.run_of(conversation.id);
   auto* live = run ? live_.find(*run) : nullptr;
-  if (live != nullptr && live->launch() != nullptr) live->launch()->runtime = conversation.runtime;
+  if (live != nullptr && live->work().launch() != nullptr) live->work().launch()->runtime = conversation.runtime;
 }
 
 void RunEngine::secrets_changed(model::TenantId tenant) {
@@ -178,7 +179,7 @@ void RunEngine::lose_to_other(LiveRun& run, const Error& why) {
   const auto lost = live_.take(id);
   suspension_.forget(id);
   // It is stopped before its slot is given away, so that nothing of it acts beside the run that gets the slot.
-  const auto waiters = lost->hand_on(why);
+  const auto waiters = lost->hand_over(why);
   for (const auto& waiter : waiters) end_waiters_.look_for_end(waiter);
   admission_.forsake(id);
   leftovers_.watch({id, lost->run().conversation_id});
@@ -188,9 +189,7 @@ void RunEngine::lose_to_other(LiveRun& run, const Error& why) {
 // ── live runs ───────────────────────────────────────────────────────────────────────────────────
 
 LiveRun& RunEngine::enter(const model::Run& run, model::Message message, std::string request_id) {
-  const LiveRun::Needs needs{*this,        launcher_,  needs_.store, needs_.loop,
-                             store_clock_, needs_.ids, run_figures_, options_};
-  auto& entered = live_.add(std::make_unique<LiveRun>(needs, run, std::move(message), std::move(request_id)));
+  auto& entered = live_.add(std::make_unique<LiveRun>(run_needs_, run, std::move(message), std::move(request_id)));
   cluster_.wake_followers(run.id);
   return entered;
 }
@@ -206,21 +205,21 @@ void RunEngine::on_over(LiveRun& run) {
                 : record.state == RunState::failed  ? figures_.failed
                                                     : figures_.cancelled;
   ended.add();
-  figures_.duration.observe_us(needs_.loop.monotonic_us() - run.accepted_us());
+  figures_.duration.observe_us(needs_.loop.monotonic_us() - run.progress().accepted_us());
   if (needs_.log.wants(world::LogLevel::info)) {
     needs_.log.write(world::LogLevel::info, "run ended",
                      {{"run", record.id.text()},
                       {"state", model::name_of(record.state)},
-                      {"problem", run.problem_name().empty() ? "-" : run.problem_name()},
+                      {"problem", run.progress().problem_name().empty() ? "-" : run.progress().problem_name()},
                       {"tenant", record.tenant_id.text()},
-                      {"request_id", run.request_id()}});
+                      {"request_id", run.progress().request_id()}});
   }
   const auto over = live_.take(record.id);
   suspension_.forget(record.id);
   // A node that had the run before, or the work that was stopped, may have kept something for a gate that was never
   // written.
   const bool was_stopped = record.state == RunState::cancelled;
-  if (run.at_gate() || was_stopped || record.epoch > model::Epoch{1}) {
+  if (run.gate().is_resumable() || was_stopped || record.epoch > model::Epoch{1}) {
     needs_.dispatcher.forget_parked(record.id, record.conversation_id);
   }
   admission_.leave(record.id, true);
@@ -281,7 +280,7 @@ void RunEngine::drop_runs(const Error& why) {
   for (auto& [id, run] : live_.take_all()) {
     leftovers_.watch({id, run->run().conversation_id});
     std::vector<Ref<EndWaiter>> waiters;
-    others_continue ? waiters = run->hand_on(why) : (run->abandon(why), waiters);
+    others_continue ? waiters = run->hand_over(why) : (run->abandon(why), waiters);
     run.reset();
     admission_.forsake(id);
     for (const auto& waiter : waiters) end_waiters_.look_for_end(waiter);

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "engine/acceptance.h"
-#include "engine/end_waiters.h"
-#include "engine/journal_reading.h"
+#include "engine/following.h"
 #include "engine/kept_workspaces.h"
 #include "engine/launcher.h"
 #include "engine/leftovers.h"
@@ -20,7 +19,7 @@
 namespace sluice::engine {
 
 class RunEngine final : public Engine,
-                        private LiveRun::Owner,
+                        private RunOwner,
                         private Acceptance::Host,
                         private Cluster::Host,
                         private Launcher::Host,
@@ -87,9 +86,10 @@ class RunEngine final : public Engine,
   EngineNeeds needs_;
   EngineOptions options_;
   Figures figures_;
-  LiveRun::Figures run_figures_;
+  RunFigures run_figures_;
   Recovery::Figures recovery_figures_;
   StoreClock store_clock_;
+  const RunNeeds run_needs_;
   LiveRuns live_;
   Launcher launcher_;
   Admission admission_;

@@ -126,8 +126,8 @@ void RunRequests::decide(Decision decision, Decided done) {
     if (is_repeated(approval.value(), decision)) return done(approval.value());
     if (approval.value().status != model::ApprovalStatus::pending) return done(not_open(approval.value()));
     auto* live = needs_.live.find(approval.value().run_id);
-    if (live != nullptr && live->waits_for(decision.approval)) {
-      return live->decide(std::move(decision), std::move(done));
+    if (live != nullptr && live->gate().waits_for(decision.approval)) {
+      return live->gate().decide(std::move(decision), std::move(done));
     }
     if (live == nullptr && !needs_.is_alone) {
       return decide_elsewhere(approval.value().run_id, decision, std::move(done));
@@ -180,8 +180,8 @@ void RunRequests::answer_decision(const journal::Mail& mail, Postbox::Reply repl
       return reply(mail::problem_answer(not_open(approval.value())));
     }
     auto* live = needs_.live.find(approval.value().run_id);
-    if (live == nullptr || !live->waits_for(decision.approval)) return reply(std::nullopt);
-    live->decide(std::move(decision), [reply = std::move(reply)](const DecideOutcome& outcome) mutable {
+    if (live == nullptr || !live->gate().waits_for(decision.approval)) return reply(std::nullopt);
+    live->gate().decide(std::move(decision), [reply = std::move(reply)](const DecideOutcome& outcome) mutable {
       const auto* problem = std::get_if<model::Problem>(&outcome);
       if (problem != nullptr) return reply(mail::problem_answer(*problem));
       reply(mail::object_of("approval", std::get<model::Approval>(outcome).id.text()));

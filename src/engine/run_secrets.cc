@@ -14,15 +14,16 @@ void RunSecrets::read(const LiveRun& live, store::Done<std::vector<model::Sealed
 
 void RunSecrets::open(LiveRun& live, const std::vector<model::SealedSecret>& sealed, bool stands_still,
                       Callback<void(LiveRun&)> then) {
-  SLUICE_CHECK(live.secrets() != nullptr);
+  SLUICE_CHECK(live.work().secrets() != nullptr);
   std::vector<std::string> unreadable;
   auto opened = vault::open_all(needs_.sealer, sealed, unreadable);
   if (!unreadable.empty()) {
-    live.on_event(warning(needs_.loop.now(),
-                          "Secrets that the server's keys do not open are left out: " + list_of(unreadable) + "."));
+    live.progress().report(warning(
+        needs_.loop.now(), "Secrets that the server's keys do not open are left out: " + list_of(unreadable) + "."));
   }
   auto is_wanted = [ref = live.ref()] { return ref.get() != nullptr; };
-  scrubbers_.replace({live.run().tenant_id, std::move(is_wanted), stands_still}, live.secrets(), std::move(opened),
+  scrubbers_.replace({live.run().tenant_id, std::move(is_wanted), stands_still}, live.work().secrets(),
+                     std::move(opened),
                      live.ref().guard([then = std::move(then)](LiveRun& still) mutable { then(still); }));
 }
 
@@ -33,7 +34,7 @@ void RunSecrets::refresh(LiveRun& live, Callback<void()> then) {
       needs_.log.write(world::LogLevel::error, "secrets cannot be read",
                        {{"run", still.run().id.text()}, {"why", sealed.error().what}});
     }
-    if (!still.secrets() || !sealed) return then ? then() : void();
+    if (!still.work().secrets() || !sealed) return then ? then() : void();
     const bool stands_still = static_cast<bool>(then);
     open(still, sealed.value(), stands_still, [then = std::move(then)](LiveRun&) mutable {
       if (then) then();
@@ -44,7 +45,7 @@ void RunSecrets::refresh(LiveRun& live, Callback<void()> then) {
 
 void RunSecrets::refresh_all(model::TenantId tenant) {
   for (const auto& [id, live] : needs_.live.all()) {
-    if (live->run().tenant_id == tenant && live->secrets()) refresh(*live, nullptr);
+    if (live->run().tenant_id == tenant && live->work().secrets()) refresh(*live, nullptr);
   }
 }
 

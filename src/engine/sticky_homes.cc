@@ -61,7 +61,7 @@ void StickyHomes::ask(LiveRun& live, model::NodeId home, Here here) {
 void StickyHomes::stay(LiveRun& live, Here here) {
   if (live.run().state != RunState::streaming) return;
   auto kept = std::make_shared<Here>(std::move(here));
-  if (live.renew([&live, kept] { (*kept)(live); })) return;
+  if (live.writer().renew([&live, kept] { (*kept)(live); })) return;
   needs_.retries.later(live, renew_again, [this, kept](LiveRun& later) { stay(later, std::move(*kept)); });
 }
 

@@ -34,16 +34,16 @@ void StoreOutage::lose_patience(const Error& why) {
   if (is_on_) return needs_.host.drop_all(why);
   std::vector<LiveRun*> doubted;
   for (const auto& [id, live] : needs_.live.all()) {
-    if (live->is_doubted()) doubted.push_back(live.get());
+    if (live->writer().is_unsettled()) doubted.push_back(live.get());
   }
   for (auto* live : doubted) needs_.host.on_lost(*live, why);
 }
 
 // A store that can be read but not written does not count as one that answers.
 void StoreOutage::on_answer() {
-  const bool is_doubted =
-      std::ranges::any_of(needs_.live.all(), [](const auto& live) { return live.second->is_doubted(); });
-  if (is_on_ || is_doubted) return;
+  const bool is_unsettled =
+      std::ranges::any_of(needs_.live.all(), [](const auto& live) { return live.second->writer().is_unsettled(); });
+  if (is_on_ || is_unsettled) return;
   watch_.note_answers();
   patience_.cancel();
   patient_ = false;
@@ -56,7 +56,7 @@ void StoreOutage::on_store_broken() { begin({ErrorKind::unavailable, "the outcom
 void StoreOutage::on_store_reopened() {
   SLUICE_CHECK(is_on_);
   is_on_ = false;
-  for (const auto& [id, live] : needs_.live.all()) live->settle();
+  for (const auto& [id, live] : needs_.live.all()) live->writer().settle();
   needs_.host.run_recovery();
 }
 

@@ -23,15 +23,15 @@ void Suspension::begin() {
   is_on_ = true;
   ++outages_;
   for (const auto& [id, run] : needs_.live.all()) {
-    if (!run->has_work()) continue;
+    if (!run->work().is_active()) continue;
     add(*run);
-    run->suspend_work(true);
+    run->work().suspend(true);
   }
   needs_.log.write(world::LogLevel::warn, "runs suspended", {{"count", static_cast<int64_t>(suspended_.size())}});
 }
 
 void Suspension::keep(LiveRun& run, Callback<void(LiveRun&)> begin) {
-  SLUICE_CHECK(is_on_ && !run.has_work());
+  SLUICE_CHECK(is_on_ && !run.work().is_active());
   add(run).begin = std::move(begin);
 }
 
@@ -58,7 +58,7 @@ void Suspension::begin_end() {
 void Suspension::try_resume(model::RunId run) {
   auto* live = needs_.live.find(run);
   if (live == nullptr || is_on_) return;
-  const bool is_asked = live->renew([this, run, outage = outages_] {
+  const bool is_asked = live->writer().renew([this, run, outage = outages_] {
     if (!is_on_ && suspended_.contains(run)) outage == outages_ ? resume(run) : try_resume(run);
   });
   if (is_asked) return;
@@ -73,7 +73,7 @@ void Suspension::resume(model::RunId run) {
   if (suspended_.empty()) needs_.log.write(world::LogLevel::info, "runs resumed", {});
   auto* live = needs_.live.find(run);
   if (live == nullptr) return;
-  begin ? begin(*live) : live->suspend_work(false);
+  begin ? begin(*live) : live->work().suspend(false);
 }
 
 void Suspension::forget(model::RunId run) {

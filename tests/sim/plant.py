@@ -18,16 +18,16 @@ BUGS = {
     "slot_kept": ("  pool_.give_back(kept.mapped());\n  call_next();", ""),
     "undo_forgotten": ("      open.rows.go_back(former->mark);\n", ""),
     "epoch_kept": ("  ++run.epoch.value;\n", ""),
-    "second_decision": ("if (run_.state != RunState::parked) return done(not_open(gate_->approval));", ""),
-    "gate_forever": ("gate_->approval = std::move(approval);\n  watch_gate(left);", "gate_->approval = std::move(approval);"
+    "second_decision": ("if (progress_.run().state != RunState::parked) return done(not_open(open_->approval));", ""),
+    "gate_forever": ("open_->approval = std::move(approval);\n  watch(left);", "open_->approval = std::move(approval);"
                      "\n  static_cast<void>(left);"),
     "box_kept": ("needs_.dispatcher.release(conversation);", "static_cast<void>(conversation);"),
-    "cancelled_early": ("cancelling_.add(std::move(done), [this] {", "if (!is_over(run_.state)) { auto early = run_; "
+    "cancelled_early": ("cancelling_.add(std::move(done));", "if (!is_over(run().state)) { auto early = run(); "
                         "early.state = RunState::cancelled; done(early); done = [](const Result<model::Run>&) {}; } "
-                        "cancelling_.add(std::move(done), [this] {"),
+                        "cancelling_.add(std::move(done));"),
     "unfair_queue": ("best->next_start += best->stride;", "best->next_start += 1;"),
     "position_off_by_one": ("if (seq <= after_) return false;", "if (seq < after_) return false;"),
-    "checkpoint_twice": ("from_checkpoint ? live.use_up_checkpoint(std::move(written)) :", "from_checkpoint ? written() :"),
+    "checkpoint_twice": ("from_checkpoint ? progress.use_up_checkpoint(std::move(written)) :", "from_checkpoint ? written() :"),
     "layers_left": ("  leftovers_.find();\n", ""),
     "layers_taken": ("if (page && is_over(page.value().run.state)) {", "if (page) {"),
     "step_unseen": ("work.witness = std::make_shared<WrittenWitness>(ready);", ""),
@@ -36,8 +36,9 @@ BUGS = {
     "all_doubted": ("    needs_.host.end_recovery();\n    if (!std::exchange(patient_, true)) {",
                     "    needs_.host.end_recovery();\n    needs_.host.drop_all(why);\n"
                     "    if (!std::exchange(patient_, true)) {"),
-    "conflict_believed": ("if (why.kind == ErrorKind::unavailable || why.kind == ErrorKind::conflict) return be_unsure(why);",
-                          "if (why.kind == ErrorKind::unavailable) return be_unsure(why);"),
+    "conflict_believed": ("if (is_outcome_unknown(why)) return be_unsure(why);\n  if (why.kind != ErrorKind::overloaded && !name_is_taken)",
+                          "if (why.kind == ErrorKind::unavailable) return be_unsure(why);\n"
+                          "  if (why.kind != ErrorKind::overloaded && !name_is_taken)"),
     "list_given_up": ("if (why.kind != ErrorKind::overloaded) return give_up(why);", "return give_up(why);"),
     "cut_off_kills": ("if (peers_.knows_others()) needs_.suspension.begin();",
                       "needs_.host.drop_all({ErrorKind::unavailable, \"this server cannot reach the store\"});"),
