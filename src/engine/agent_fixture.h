@@ -1,4 +1,4 @@
-// An agent that says what it is told to say, and readers that can be slow.
+// An agent that says what a test lets it say, and readers that can be slow.
 #pragma once
 
 #include <memory>
@@ -61,7 +61,7 @@ class ScriptedDispatcher final : public dispatch::Dispatcher {
     for (auto& gone : std::exchange(unproven, {})) gone();
   }
 
-  // What it has kept, when that was not told at once.
+  // Answers with what it has kept, where that was not answered at once.
   void list_now() {
     for (auto& done : std::exchange(unlisted, {})) done(parked);
   }

@@ -1,5 +1,5 @@
-// What a message brings along: the names an AG-UI client gives, its earlier messages, the session to go on with; and
-// readers who see one segment of a run.
+// What a message brings along: the names an AG-UI client gives, its earlier messages, the session to
+// continue; and readers that see one segment of a run.
 #include "engine/client_history.h"
 #include "engine/gate_fixture.h"
 
@@ -57,7 +57,7 @@ TEST_F(AguiTest, Extras_reach_the_agent_now_and_after_a_restart_H_3) {  // H-3
   EXPECT_EQ(last_dispatch().extras, extras);
   agent_asks();
   decide(decision());
-  EXPECT_EQ(last_dispatch().extras, extras) << "and when it goes on after a gate";
+  EXPECT_EQ(last_dispatch().extras, extras) << "and when it is resumed after a gate";
 }
 
 TEST_F(AguiTest, A_name_that_is_not_free_creates_nothing_and_is_said_so) {
@@ -100,16 +100,16 @@ constexpr std::string_view elsewhere = R"([
   {"id":"5","role":"tool","toolCallId":"x","content":"42"},
   {"id":"6","role":"user","content":"And now?"}])";
 
-std::string told(const std::vector<dispatch::HistoryTurn>& turns) {
+std::string text_of(const std::vector<dispatch::HistoryTurn>& turns) {
   std::string out;
   for (const auto& turn : turns) out += std::string(model::name_of(turn.role)) + ": " + turn.content + "\n";
   return out;
 }
 
 TEST(ClientHistory, Is_what_user_and_assistant_said_before_the_last_message) {
-  EXPECT_EQ(told(client_history(elsewhere, 200)),
+  EXPECT_EQ(text_of(client_history(elsewhere, 200)),
             "user: Hello\nassistant: Good\n[image, which cannot be shown here]\nday\n");
-  EXPECT_EQ(told(client_history(elsewhere, 1)), "assistant: Good\n[image, which cannot be shown here]\nday\n")
+  EXPECT_EQ(text_of(client_history(elsewhere, 1)), "assistant: Good\n[image, which cannot be shown here]\nday\n")
       << "the newest counts first";
   EXPECT_TRUE(client_history(elsewhere, 0).empty());
   for (const auto* nothing : {"", "[]", "{}", "[1,{}]", R"([{"role":"assistant","content":"x"}])"}) {
@@ -128,15 +128,17 @@ TEST_F(AguiTest, The_first_message_of_a_thread_brings_its_history_and_later_ones
   auto first = named(made, "t", "r");
   first.extras.agui->messages = elsewhere;
   send_ok(first);
-  EXPECT_EQ(told(last_dispatch().history), "user: Hello\nassistant: Good\n[image, which cannot be shown here]\nday\n");
+  EXPECT_EQ(text_of(last_dispatch().history),
+            "user: Hello\nassistant: Good\n[image, which cannot be shown here]\nday\n");
   restart_server();
-  EXPECT_EQ(told(last_dispatch().history), "user: Hello\nassistant: Good\n[image, which cannot be shown here]\nday\n");
+  EXPECT_EQ(text_of(last_dispatch().history),
+            "user: Hello\nassistant: Good\n[image, which cannot be shown here]\nday\n");
   agent_says("Then.");
   agent_finishes();
   auto second = named(made.id, "t", "r2");
   second.extras.agui->messages = elsewhere;
   send_ok(second);
-  EXPECT_EQ(told(last_dispatch().history), "user: And now?\nassistant: Then.\n");
+  EXPECT_EQ(text_of(last_dispatch().history), "user: And now?\nassistant: Then.\n");
 }
 
 // ── text that is taken back ──
@@ -194,11 +196,11 @@ TEST_F(AguiTest, A_reader_of_a_segment_is_at_its_end_when_the_run_waits) {
   EXPECT_EQ(bob.text, "") << "its segment has not begun";
   EXPECT_FALSE(bob.ended);
 
-  const auto heard = ana.text;
+  const auto before = ana.text;
   go_on_as("r1");
   agent_says("It is 42.");
   agent_finishes();
-  EXPECT_EQ(ana.text, heard);
+  EXPECT_EQ(ana.text, before);
   EXPECT_TRUE(bob.ended);
   EXPECT_NE(bob.text.find(R"("runId":"r1")"), std::string::npos);
   EXPECT_NE(bob.text.find("It is 42."), std::string::npos);

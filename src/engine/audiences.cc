@@ -43,7 +43,7 @@ void Audiences::add_waiter(Ref<EndWaiter> waiter) {
 
 void Audiences::send(const journal::CommittedBatch& news) {
   for (const auto& committed : news) {
-    if (auto ending = wire::ending_of(committed)) ending_ = std::move(ending);
+    if (auto ending = wire::ending_of(committed)) ending_ = std::make_unique<wire::Ending>(*std::move(ending));
   }
   const auto watch = lifetime_.watch();
   is_calling_ = true;
@@ -113,9 +113,9 @@ void Audiences::answer_waiters(const Result<wire::Ending>& ending) {
 }
 
 void Audiences::end() {
-  SLUICE_CHECK(ending_.has_value());
+  SLUICE_CHECK(ending_ != nullptr);
   dismiss_all([](Follower& follower, const wire::Fold& fold) { follower.end(fold); });
-  answer_waiters(std::move(*ending_));
+  answer_waiters(*ending_);
 }
 
 void Audiences::lose(const Error& why) {

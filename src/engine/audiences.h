@@ -5,7 +5,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -103,7 +102,7 @@ class Audiences final {
   // Each has its own memory, because a follower that is called may attach another one.
   std::vector<std::unique_ptr<Audience>> audiences_;
   std::vector<Ref<EndWaiter>> waiters_;
-  std::optional<wire::Ending> ending_;
+  std::unique_ptr<const wire::Ending> ending_;  // on the heap, because a parked run has none
   bool is_calling_ = false;  // audiences are walked through: empty ones are forgotten afterwards
 };
 

@@ -1,4 +1,4 @@
-// How long whoever cancels a run waits, and what becomes of the run meanwhile.
+// How long a caller that cancels a run waits, and what becomes of the run meanwhile.
 #include "engine/engine_fixture.h"
 
 namespace sluice::engine {
@@ -13,7 +13,8 @@ class CancelTest : public EngineTest {
   using Answer = std::shared_ptr<std::optional<std::variant<model::Run, model::Problem>>>;
   Answer ask(const model::Run& run) {
     auto answer = std::make_shared<std::optional<std::variant<model::Run, model::Problem>>>();
-    engine->cancel(tenant.id, run.id, [answer](std::variant<model::Run, model::Problem> told) { *answer = told; });
+    engine->cancel(tenant.id, run.id,
+                   [answer](std::variant<model::Run, model::Problem> outcome) { *answer = outcome; });
     loop.settle();
     return answer;
   }

@@ -234,10 +234,10 @@ TEST_F(CapacityTest, Positions_only_improve_and_cost_little_however_long_the_que
   EXPECT_LE(disk.write_count() - writes, 200) << "and then once more at most: that the wait has doubled";
 }
 
-TEST_F(CapacityTest, a_held_run_is_told_its_place_again_when_its_wait_has_doubled_I_12) {
+TEST_F(CapacityTest, a_held_run_gets_its_position_again_when_its_wait_has_doubled_I_12) {
   send_ok(message("first"));
   const auto second = send_ok(held("second"));
-  const auto told = [&] {
+  const auto reported = [&] {
     std::vector<std::string> places;
     const auto text = read_all(second);
     for (auto at = text.find("\"data\":{"); at != text.npos; at = text.find("\"data\":{", at + 1)) {
@@ -248,16 +248,17 @@ TEST_F(CapacityTest, a_held_run_is_told_its_place_again_when_its_wait_has_double
   const auto place = [](int seconds) {
     return R"({"position":1,"retry_hint_seconds":)" + std::to_string(seconds) + "}";
   };
-  EXPECT_EQ(told(), std::vector{place(10)});
+  EXPECT_EQ(reported(), std::vector{place(10)});
   loop.advance({9'000});
-  EXPECT_EQ(told(), std::vector{place(10)});
+  EXPECT_EQ(reported(), std::vector{place(10)});
   loop.advance({2'000});
-  EXPECT_EQ(told(), (std::vector{place(10), place(20)}));
+  EXPECT_EQ(reported(), (std::vector{place(10), place(20)}));
   loop.advance({90'000});
-  EXPECT_EQ(told(), (std::vector{place(10), place(20), place(40), place(80)}));
+  EXPECT_EQ(reported(), (std::vector{place(10), place(20), place(40), place(80)}));
   restart_server();
   loop.advance({10'000});
-  EXPECT_EQ(told(), (std::vector{place(10), place(20), place(40), place(80)})) << "it knows that already";
+  EXPECT_EQ(reported(), (std::vector{place(10), place(20), place(40), place(80)}))
+      << "the last one is known from its journal";
 }
 
 TEST_F(CapacityTest, Those_who_return_from_a_gate_go_before_those_who_are_held) {
@@ -306,7 +307,7 @@ TEST_F(CapacityTest, A_hold_survives_a_restart_with_its_order_and_the_rest_of_it
   start_server();
   EXPECT_EQ(engine->capacity().held, 5);
   EXPECT_EQ(last_dispatch().prompt, "first") << "the run that worked goes first";
-  EXPECT_EQ(read_all(runs[1]), before) << "nobody is told the same place twice";
+  EXPECT_EQ(read_all(runs[1]), before) << "no run gets the same position twice";
   agent_finishes();
   EXPECT_EQ(last_dispatch().prompt, "held 0");
   EXPECT_TRUE(read_all(runs[1]).starts_with(before));

@@ -5,7 +5,7 @@ namespace checkpoint_test {
 
 using model::RunState;
 
-// A checkpoint is good for one going on: what a command did after it is not done again.
+// A checkpoint can be resumed only once: what a command did after it is not done again.
 class CheckpointTest : public GateTest {
  protected:
   void expect_interrupted(const model::Run& run) {
@@ -15,23 +15,23 @@ class CheckpointTest : public GateTest {
   }
 };
 
-TEST_F(CheckpointTest, What_goes_on_from_a_checkpoint_is_not_repeated_after_a_crash) {
+TEST_F(CheckpointTest, Work_that_was_resumed_from_a_checkpoint_is_not_repeated_after_a_crash) {
   const auto run = send_ok(message("hello"));
   agent_asks();
   decide(decision());
-  ASSERT_EQ(dispatcher.working(), 1) << "from here on it may act, though it has told nothing yet";
+  ASSERT_EQ(dispatcher.working(), 1) << "from here on it may act, though it has reported nothing yet";
   restart_server();
   expect_interrupted(run);
   EXPECT_EQ(dispatcher.forgotten, std::vector{run.id});
 }
 
-TEST_F(CheckpointTest, A_box_that_waited_and_went_on_is_not_repeated_after_a_crash) {
+TEST_F(CheckpointTest, Work_that_waited_in_its_sandbox_and_was_resumed_is_not_repeated_after_a_crash) {
   const auto run = send_ok(message_in(make_conversation(sticky()), "hello"));
   agent_asks();
   const auto made = decision();
   const int writes = disk.write_count();
   decide(made);
-  EXPECT_EQ(disk.write_count(), writes + 1) << "that it goes on, and that it may act, are one append";
+  EXPECT_EQ(disk.write_count(), writes + 1) << "that it was resumed, and that it may act, are one append";
   EXPECT_EQ(dispatcher.went_on, 1);
   restart_server();
   expect_interrupted(run);
@@ -54,7 +54,7 @@ TEST_F(CheckpointTest, An_approved_run_that_had_no_slot_yet_goes_on_after_a_cras
       dispatcher.jobs, [&](const auto& made) { return made->listener != nullptr && made->dispatch.run == run.id; });
   ASSERT_NE(job, dispatcher.jobs.end());
   EXPECT_EQ((*job)->dispatch.checkpoint, R"({"round":1})");
-  EXPECT_EQ(read_all(run), before) << "the mark is never told";
+  EXPECT_EQ(read_all(run), before) << "no reader sees the mark";
   restart_server();
   EXPECT_NE(read_all(run).find("run-interrupted"), std::string::npos) << "now it may have acted";
 }

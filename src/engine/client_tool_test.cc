@@ -1,5 +1,4 @@
-// H-6: a run that waits for tools of its client. Nobody is asked anything; what the client answers goes on with the
-// run.
+// H-6: a run that waits for tools of its client. No human is asked; the run is resumed with what the client answers.
 #include "engine/gate_fixture.h"
 
 namespace sluice::engine {

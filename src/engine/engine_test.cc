@@ -12,7 +12,7 @@ TEST_F(EngineTest, A_message_is_answered_and_its_end_is_byte_for_byte_the_stored
   RememberingReader ana;
   const auto reading = engine->read(run, {.format = wire::Format::ndjson, .after = -1}, ana);
   loop.settle();
-  EXPECT_EQ(count_lines(ana.text), 1) << "message_start is told before the agent speaks";
+  EXPECT_EQ(count_lines(ana.text), 1) << "message_start is sent before the agent speaks";
 
   agent_says("Hi ");
   agent_says("there.");
@@ -28,8 +28,8 @@ TEST_F(EngineTest, A_message_is_answered_and_its_end_is_byte_for_byte_the_stored
   EXPECT_EQ(dispatcher.working(), 0);
 }
 
-// Another server has told it so, or the store itself, whose answer is still on its way.
-TEST_F(EngineTest, I_8_A_reader_who_knows_more_than_the_server_is_not_told_it_again_and_takes_nothing_from_others) {
+// It got the lines from another server, or from the store itself, whose answer is still on its way.
+TEST_F(EngineTest, I_8_A_reader_that_is_ahead_of_the_server_gets_no_line_twice_and_takes_none_from_others) {
   for (const bool comes_first : {true, false}) {
     const auto run = send_ok(message_in(make_conversation(), "hello"));
     disk.hold_answers(true);
@@ -78,7 +78,7 @@ TEST_F(EngineTest, A_second_message_is_refused_while_one_is_answered_and_names_i
   send_ok(message("third"));
 }
 
-// B-2: a workflow's block that was not told what became of its run asks again under the run's name.
+// B-2: a workflow's block that got no answer about its run asks again under the run's name.
 TEST_F(EngineTest, A_run_that_is_asked_for_again_by_its_name_is_to_be_looked_for_and_not_made_twice) {
   auto first = message("one");
   first.run = ids.make<model::RunId>();
@@ -124,7 +124,7 @@ TEST_F(EngineTest, A_reader_who_leaves_changes_nothing_for_the_run_I_8) {
   auto reading = engine->read(run, {.format = wire::Format::ndjson, .after = -1}, ana);
   loop.settle();
   reading.reset();
-  agent_says("Nobody listens.");
+  agent_says("There is no reader.");
   agent_finishes();
   EXPECT_EQ(stored_run(run).state, RunState::completed);
   EXPECT_EQ(count_lines(ana.text), 1);
@@ -254,10 +254,10 @@ TEST_F(EngineTest, Cancelling_a_finished_run_says_so) {
 
 TEST_F(EngineTest, Whoever_waits_for_the_end_hears_it_live_and_afterwards_I_20) {
   const auto run = send_ok(message("hello"));
-  std::vector<std::string> heard;
+  std::vector<std::string> endings;
   const auto hear = [&](Result<wire::Ending> ending) {
     ASSERT_TRUE(ending);
-    heard.push_back(std::get<model::events::Completed>(ending.value()).message);
+    endings.push_back(std::get<model::events::Completed>(ending.value()).message);
   };
   const auto live = engine->wait_for_end(run, hear);
   auto leaver = engine->wait_for_end(run, [](Result<wire::Ending>) { FAIL() << "it stopped waiting"; });
@@ -267,9 +267,9 @@ TEST_F(EngineTest, Whoever_waits_for_the_end_hears_it_live_and_afterwards_I_20) 
   agent_finishes();
   const auto afterwards = engine->wait_for_end(run, hear);
   loop.settle();
-  ASSERT_EQ(heard.size(), 2U);
-  EXPECT_EQ(heard[0], stored_message(run.message_id));
-  EXPECT_EQ(heard[1], heard[0]);
+  ASSERT_EQ(endings.size(), 2U);
+  EXPECT_EQ(endings[0], stored_message(run.message_id));
+  EXPECT_EQ(endings[1], endings[0]);
 }
 
 TEST_F(EngineTest, The_filler_cascade_lets_the_most_specific_decide_I_11) {

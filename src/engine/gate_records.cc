@@ -16,7 +16,7 @@ std::string detail_of(const model::Approval& approval) {
   return detail;
 }
 
-// A gate that went with its run did not wait in vain: the chain tells it apart from one that nobody decided.
+// A gate that closed because its run ended is not one whose time was over, and the audit chain keeps them apart.
 std::string action_of(const model::Approval& approval) {
   if (approval.status == model::ApprovalStatus::pending) return "approval.required";
   if (approval.resolved_by == "cancel") return "approval.cancelled";
@@ -98,9 +98,8 @@ model::Problem not_open(const model::Approval& approval) {
   const auto by = approval.resolved_by.value_or("");
   return problem_of(model::Slug::approval_expired, by == "cancel" ? "The run was cancelled, and the approval with it."
                                                    : by == "failure" ? "The run failed, and the approval with it."
-                                                   : by == "expiry"
-                                                       ? "Nobody decided before the approval's time was over."
-                                                       : "The approval was decided already.");
+                                                   : by == "expiry"  ? std::string(expired_detail)
+                                                                     : "The approval was decided already.");
 }
 
 }  // namespace sluice::engine

@@ -24,11 +24,11 @@ TEST_F(GateTest, A_run_that_needs_a_human_parks_and_everything_says_so_at_once_I
   EXPECT_EQ(approval.expires_at.ms, loop.now().ms + 900'000);
   EXPECT_NE(ana.text.find(R"("approval_required")"), std::string::npos);
   EXPECT_NE(ana.text.find(R"("data":)" + model::to_json(approval)), std::string::npos);
-  EXPECT_EQ(ana.text.find("round"), std::string::npos) << "a checkpoint is never told";
+  EXPECT_EQ(ana.text.find("round"), std::string::npos) << "no reader sees a checkpoint";
   EXPECT_FALSE(ana.ended);
   EXPECT_EQ(audited(), std::vector<std::string>{"approval.required by server"});
   EXPECT_EQ(notices_seen, 1);
-  EXPECT_EQ(dispatcher.working(), 0) << "its box is gone, and so is its work";
+  EXPECT_EQ(dispatcher.working(), 0) << "its sandbox is gone, and so is its work";
   EXPECT_EQ(engine->capacity().running, 0);
   EXPECT_EQ(engine->capacity().parked, 1);
 }
@@ -213,7 +213,7 @@ TEST_F(GateTest, A_decision_that_meets_a_full_disk_is_taken_back_and_said_so) {
   RememberingReader ana;
   const auto reading = engine->read(run, {.format = wire::Format::trace, .after = -1}, ana);
   loop.settle();
-  const auto told = ana.text;
+  const auto before = ana.text;
   for (const bool approve : {true, false}) {
     disk.fail_write(0, store::Fault::full);
     auto made = decision(approve);
@@ -226,7 +226,7 @@ TEST_F(GateTest, A_decision_that_meets_a_full_disk_is_taken_back_and_said_so) {
     loop.advance({10'000});
     EXPECT_EQ(model::to_json(last_approval()), asked);
     EXPECT_EQ(stored_run(run).state, RunState::parked);
-    EXPECT_EQ(ana.text, told) << "nothing of it is left to be written";
+    EXPECT_EQ(ana.text, before) << "nothing of it is left to be written";
     EXPECT_EQ(engine->capacity().parked, 1);
   }
   EXPECT_EQ(audited().size(), 1U);
@@ -287,7 +287,7 @@ TEST_F(GateTest, A_decision_of_unknown_outcome_is_what_the_disk_says_it_is) {
     const auto outcome = decide(made);
     EXPECT_EQ(std::holds_alternative<model::Approval>(outcome), fault == store::Fault::after_write);
     if (const auto* problem = std::get_if<model::Problem>(&outcome)) EXPECT_EQ(problem->slug, Slug::unavailable);
-    EXPECT_TRUE(std::holds_alternative<model::Approval>(decide(made))) << "whoever is not sure asks again";
+    EXPECT_TRUE(std::holds_alternative<model::Approval>(decide(made))) << "a caller that is not sure asks again";
     ASSERT_EQ(dispatcher.working(), 1);
     EXPECT_EQ(last_dispatch().checkpoint, R"({"round":1})");
     agent_finishes();
@@ -321,13 +321,14 @@ TEST_F(GateTest, A_run_may_ask_more_than_once) {
 
 TEST_F(GateTest, Whoever_waits_for_the_end_waits_through_a_park_I_20) {  // I-20
   const auto run = send_ok(message("hello"));
-  int heard = 0;
-  const auto waiting = engine->wait_for_end(run, [&](const Result<wire::Ending>& ending) { heard += ending ? 1 : 0; });
+  int answers = 0;
+  const auto waiting =
+      engine->wait_for_end(run, [&](const Result<wire::Ending>& ending) { answers += ending ? 1 : 0; });
   agent_asks();
   decide(decision());
-  EXPECT_EQ(heard, 0);
+  EXPECT_EQ(answers, 0);
   agent_finishes();
-  EXPECT_EQ(heard, 1);
+  EXPECT_EQ(answers, 1);
 }
 
 TEST_F(GateTest, A_cancel_that_meets_a_gate_wins_and_leaves_nothing_behind) {
@@ -337,7 +338,7 @@ TEST_F(GateTest, A_cancel_that_meets_a_gate_wins_and_leaves_nothing_behind) {
   agent_asks();
   loop.advance({1'000});
   EXPECT_EQ(stored_run(run).state, RunState::cancelled);
-  EXPECT_TRUE(approvals().empty()) << "nobody is asked any more";
+  EXPECT_TRUE(approvals().empty()) << "there is no open approval any more";
 
   const auto second = send_ok(message("again"));
   disk.hold_answers(true);
@@ -441,7 +442,7 @@ TEST_F(GateTest, A_secret_of_the_tenant_is_looked_for_only_in_runs_that_can_use_
 }
 
 TEST_F(GateTest, A_parked_run_is_small) {
-  EXPECT_LT(sizeof(LiveRun), 1'536U);  // the strings of a short message and its approval, and a seat, come on top
+  EXPECT_LT(sizeof(LiveRun), 1'280U);  // the strings of a short message and its approval, and a slot, come on top
 }
 
 }  // namespace gate_test

@@ -53,7 +53,7 @@ class LiveRun final : public dispatch::DispatchListener, private RunWriter::Host
   // ── when it leaves this node ──
   // The run waits, and not for this server any more: its work, readers and waiters are let go.
   void let_go(const Error& why);
-  // Nothing more will be written here: readers and waiters are told so.
+  // Nothing more will be written here: followers, and requests that wait, get this error.
   void abandon(const Error& why);
   // The same, but another node continues the run: its readers read on alone, and its waiters are returned.
   std::vector<Ref<EndWaiter>> hand_over(const Error& why);

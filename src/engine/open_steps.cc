@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "model/event_codec.h"
 
 namespace sluice::engine {
@@ -29,6 +30,7 @@ std::vector<model::RunEvent> OpenSteps::close(std::string_view why, Timestamp at
                                                      .duration_ms = std::max<int64_t>(0, at.ms - step.begun_at.ms)},
                                  at));
   }
+  SLUICE_CHECK(open_.empty());
   return ends;
 }
 

@@ -1,4 +1,4 @@
-// Tool calls that have begun and not ended: whatever way a run ends, each of its steps does (S-9).
+// Tool calls that have begun and not ended: however a run ends, each of its steps ends too (S-9). Values only.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ class OpenSteps {
  public:
   void see(const model::RunEvent& event);
   bool saw_any() const { return saw_any_; }
-  // The ends of those that have none, as failed for this reason. None is open then.
+  // The missing ends, as failures for this reason. No step is open afterwards.
   std::vector<model::RunEvent> close(std::string_view why, Timestamp at);
 
  private:

@@ -47,8 +47,7 @@ void RunGate::watch(Millis left) {
   open_->expires_us = needs_.loop.monotonic_us() + left.value * 1'000;
   open_->expiry = needs_.loop.after(left, [this] {
     resolve(ApprovalStatus::expired, "expiry", "");
-    end(Happening::gate_expired,
-        problem_of(model::Slug::approval_expired, "Nobody decided before the approval's time was over."));
+    end(Happening::gate_expired, problem_of(model::Slug::approval_expired, std::string(expired_detail)));
   });
 }
 

@@ -77,7 +77,7 @@ void RunWriter::check_stage() const {
   const bool is_renewal = static_cast<bool>(renewal_);
   const bool is_unknown = stage_ == Stage::unknown || stage_ == Stage::looking;
   SLUICE_CHECK(!is_in_flight || !is_renewal);
-  SLUICE_CHECK(is_unknown == why_unknown_.has_value());
+  SLUICE_CHECK(is_unknown == (why_unknown_ != nullptr));
   if (stage_ == Stage::idle) SLUICE_CHECK(!is_in_flight && !is_renewal);
   if (stage_ == Stage::appending) SLUICE_CHECK(!is_renewal);
   if (stage_ == Stage::renewing) SLUICE_CHECK(is_renewal);
@@ -214,7 +214,7 @@ void RunWriter::on_renewed(const Result<model::Run>& taken) {
 void RunWriter::be_unsure(const Error& why) {
   SLUICE_CHECK(stage_ == Stage::appending || stage_ == Stage::renewing);
   stage_ = Stage::unknown;  // nothing follows until it is known
-  why_unknown_ = why;
+  why_unknown_ = std::make_unique<Error>(why);
   is_unsettled_ = true;
   check_stage();
   if (why.kind == ErrorKind::unavailable) return host_.on_unsure(why);
@@ -259,7 +259,7 @@ void RunWriter::conclude(const journal::JournalPage& page) {
   const bool is_renewed =
       renewal_ && found.node == run.node && found.epoch.value == run.epoch.value + 1 && !is_over(found.state);
   if (found.epoch != run.epoch && !is_renewed) return host_.on_lost(carried_elsewhere());
-  const auto why = *std::exchange(why_unknown_, std::nullopt);
+  const auto why = *std::exchange(why_unknown_, nullptr);
   if (renewal_) {
     stage_ = Stage::renewing;
     return on_renewed(is_renewed ? Result(found) : Error{ErrorKind::overloaded, why.what});

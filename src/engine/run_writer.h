@@ -133,7 +133,7 @@ class RunWriter final {
   std::vector<RunBatch> pending_;
   RunBatch in_flight_;  // kept until the store answers, because it may have to be written again
   Callback<void()> renewal_;
-  std::optional<Error> why_unknown_;
+  std::unique_ptr<Error> why_unknown_;
   world::Timer timer_;
   Timestamp last_event_at_;
   int refusals_ = 0;  // in a row
