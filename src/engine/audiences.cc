@@ -19,6 +19,7 @@ void Audiences::attach(Follower& follower, const wire::Fold& fold, const wire::V
     found = std::prev(audiences_.end());
   }
   SLUICE_CHECK((*found)->fold.next_seq() == fold.next_seq());
+  SLUICE_CHECK(std::ranges::find((*found)->followers, &follower) == (*found)->followers.end());
   (*found)->followers.push_back(&follower);
 }
 
@@ -72,6 +73,7 @@ void Audiences::send_to(Audience& audience, const journal::CommittedBatch& news)
   std::string lines;
   lines.reserve(size);
   for (const auto& committed : news) audience.fold.apply(committed, lines);
+  SLUICE_CHECK(news.empty() || audience.fold.at() == news.back().position());
   const auto shared = std::make_shared<const std::string>(std::move(lines));
   const auto watch = lifetime_.watch();
   // By index: a follower may leave, and take others with it, while it is being called.

@@ -103,7 +103,7 @@ class Audiences final {
   std::vector<std::unique_ptr<Audience>> audiences_;
   std::vector<Ref<EndWaiter>> waiters_;
   std::unique_ptr<const wire::Ending> ending_;  // on the heap, because a parked run has none
-  bool is_calling_ = false;  // audiences are walked through: empty ones are forgotten afterwards
+  bool is_calling_ = false;                     // audiences are walked through: empty ones are forgotten afterwards
 };
 
 }  // namespace sluice::engine

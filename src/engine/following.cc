@@ -43,6 +43,7 @@ void JournalReading::end(const wire::Fold& fold) {
 }
 
 void JournalReading::lose(const Error& why) {
+  SLUICE_CHECK(mode_ != Mode::over);
   mode_ = Mode::over;
   tail_.reset();
   reader_.lose(why);
@@ -77,6 +78,7 @@ bool JournalReading::join_live_run() {
 bool JournalReading::take(const journal::CommittedBatch& events) {
   std::string lines;
   for (const auto& committed : events) fold_.apply(committed, lines);
+  SLUICE_CHECK(events.empty() || fold_.at() == events.back().position());
   const auto watch = lifetime_.watch();
   if (!lines.empty()) reader_.take(std::make_shared<const std::string>(std::move(lines)));
   return !watch.is_over();
@@ -91,7 +93,7 @@ void JournalReading::read_page() {
 }
 
 void JournalReading::on_page(Result<journal::JournalPage> page) {
-  SLUICE_CHECK(page_under_way_);
+  SLUICE_CHECK(page_under_way_ && mode_ == Mode::catching_up);
   page_under_way_ = false;
   if (!page) return may_pass(page.error()) && wait_for_news() ? void() : lose(page.error());
   if (!take(page.value().events)) return;

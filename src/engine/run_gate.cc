@@ -44,6 +44,7 @@ void RunGate::reopen(model::Approval approval, Millis left) {
 }
 
 void RunGate::watch(Millis left) {
+  SLUICE_CHECK(open_ != nullptr);
   open_->expires_us = needs_.loop.monotonic_us() + left.value * 1'000;
   open_->expiry = needs_.loop.after(left, [this] {
     resolve(ApprovalStatus::expired, "expiry", "");
@@ -124,6 +125,7 @@ void RunGate::deny() {
 bool RunGate::take_back(RunBatch& refused, const Error& why, bool name_is_taken) {
   // A change of state after the decision cannot be taken back.
   if (!refused.before || writer_.changes_state_later()) return false;
+  SLUICE_CHECK(refused.gate && refused.state == progress_.run().state);
   auto decided = reopen_undecided(std::move(*refused.before));
   writer_.write_soon();
   decided(name_is_taken ? name_taken(why, "decided")
@@ -144,6 +146,7 @@ Callback<void(DecideOutcome)> RunGate::reopen_undecided(Undecided before) {
 // ── closing ─────────────────────────────────────────────────────────────────────────────────────
 
 void RunGate::resolve(ApprovalStatus status, std::string by, std::string detail) {
+  SLUICE_CHECK(status != ApprovalStatus::pending);
   if (!open_ || open_->approval.status != ApprovalStatus::pending) return;
   open_->expiry.cancel();
   auto& approval = open_->approval;

@@ -57,6 +57,7 @@ void RunRequests::cancel(model::TenantId tenant, model::RunId run, Cancelled don
 }
 
 void RunRequests::cancel_found(model::Run run, Cancelled done, int looks_left) {
+  SLUICE_CHECK(looks_left >= 0);
   if (auto* live = needs_.live.find(run.id)) return cancel_live(*live, run.tenant_id, std::move(done));
   if (is_over(run.state)) return answer_ended(done, run);
   // It may have ended between the look at the disk and the look here.
@@ -81,6 +82,7 @@ void RunRequests::cancel_live(LiveRun& live, model::TenantId tenant, Cancelled d
 }
 
 void RunRequests::cancel_elsewhere(const model::Run& run, Cancelled done) {
+  SLUICE_CHECK(!needs_.is_alone && !is_over(run.state));
   auto answered = [this, run, done = std::move(done)](const Result<std::string>& answer) mutable {
     if (!answer) return done(no_answer(answer.error(), "was cancelled"));
     if (auto problem = mail::problem_in(answer.value())) return done(*std::move(problem));
@@ -152,6 +154,7 @@ void RunRequests::decide_late(Decision decision, Decided done) {
 }
 
 void RunRequests::decide_elsewhere(model::RunId run, const Decision& decision, Decided done) {
+  SLUICE_CHECK(!needs_.is_alone);
   auto answered = [this, tenant = decision.tenant, approval = decision.approval,
                    done = std::move(done)](const Result<std::string>& answer) mutable {
     if (!answer) return done(no_answer(answer.error(), "was decided"));
