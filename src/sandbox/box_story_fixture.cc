@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -64,6 +65,11 @@ void Heard::on_exit(Exit how) {
 
 BoxStory::BoxStory(SandboxOptions options, std::unique_ptr<world::Reactor> reactor) : reactor_(std::move(reactor)) {
   std::signal(SIGPIPE, SIG_IGN);  // as the server does: a command may close its input
+  // As the server does, too: the shell of a user may permit 1,024 descriptors, too few for a thousand sandboxes.
+  rlimit descriptors{};
+  getrlimit(RLIMIT_NOFILE, &descriptors);
+  descriptors.rlim_cur = descriptors.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &descriptors);
   std::string pattern = fs::temp_directory_path() / "sluice-box-XXXXXX";
   state_dir_ = mkdtemp(pattern.data());
   if (!reactor_) reactor_ = world::make_reactor().take();
