@@ -3,15 +3,15 @@
 #include <memory>
 
 #include "installation/options.h"
-#include "store/maintenance.h"
+#include "upkeep/upkeep.h"
 
 namespace sluice::app {
 namespace {
 
-class DamageLog final : public store::Inspector {
+class DamageLog final : public upkeep::Inspector {
  public:
   explicit DamageLog(world::Log& log) : log_(log) {}
-  void on_damage(const store::Damage& damage) override {
+  void on_damage(const upkeep::Damage& damage) override {
     log_.write(world::LogLevel::error, "the store is damaged",
                {{"table", damage.table},
                 {"id", damage.id},
@@ -19,7 +19,7 @@ class DamageLog final : public store::Inspector {
                 {"remedy", damage.remedy},
                 {"more", "sluice store verify"}});
   }
-  void on_content(const store::ContentUse& /*content*/) override {}
+  void on_content(const upkeep::ContentUse& /*content*/) override {}
   void on_progress(std::string_view /*table*/, int64_t /*row_count*/) override {}
 
  private:
@@ -60,7 +60,7 @@ void look(store::Store& store, world::Log& log, store::PageQuery<model::TenantId
 
 void log_damage(const config::Config& config, const std::string& data_dir, world::Log& log) {
   DamageLog damage(log);
-  const auto inspected = store::check_unfinished(installation::store_location(config, data_dir), damage);
+  const auto inspected = upkeep::check_unfinished(installation::store_location(config, data_dir), damage);
   if (inspected) return;
   log.write(world::LogLevel::warn, "the store was not inspected", {{"why", inspected.error().what}});
 }

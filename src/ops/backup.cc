@@ -110,9 +110,9 @@ Result<bool> copy_keys(const Config& config, const Draft& draft) {
 
 Result<Unit> copy_store(const std::string& location, const Draft& draft) {
   if (location.starts_with(sqlite_scheme)) {
-    return store::copy_database(location.substr(sqlite_scheme.size()), draft.file(database_name));
+    return upkeep::copy_database(location.substr(sqlite_scheme.size()), draft.file(database_name));
   }
-  const auto rows = store::export_store(location, draft.file(export_name), [](std::string_view table, int64_t count) {
+  const auto rows = upkeep::export_store(location, draft.file(export_name), [](std::string_view table, int64_t count) {
     show_progress("exporting", table, count);
   });
   if (!rows) return rows.error();
@@ -120,13 +120,13 @@ Result<Unit> copy_store(const std::string& location, const Draft& draft) {
 }
 
 // Verifies the export by importing it, because the store itself has changed since.
-Result<store::Inspected> verify_export(const Draft& draft, store::Inspector& inspector) {
+Result<upkeep::Inspected> verify_export(const Draft& draft, upkeep::Inspector& inspector) {
   auto trial = Draft::make(draft.file("trial"));
   if (!trial) return trial.error();
   const auto location = std::string(sqlite_scheme) + trial.value().file(database_name);
-  const auto rows = store::import_store(location, draft.file(export_name), [](std::string_view, int64_t) {});
+  const auto rows = upkeep::import_store(location, draft.file(export_name), [](std::string_view, int64_t) {});
   if (!rows) return rows.error();
-  return store::verify_store(location, inspector);
+  return upkeep::verify_store(location, inspector);
 }
 
 }  // namespace
@@ -155,7 +155,7 @@ ContentInspector::ContentInspector(const Config& config) {
 
 ContentInspector::~ContentInspector() = default;
 
-void ContentInspector::on_content(const store::ContentUse& use) {
+void ContentInspector::on_content(const upkeep::ContentUse& use) {
   constexpr const char* remedy = "put the file back from a backup (files/), or upload it again";
   const auto blame = [&](const std::string& what) { on_damage({use.table, use.id, what, remedy}); };
   if (!*contents_) return blame("its content cannot be read: " + contents_->error().what);
@@ -190,7 +190,7 @@ Result<BackupReport> make_backup(const Config& config, const BackupRequest& requ
   if (!contents) return contents.error();
   Copying copying(config, *contents.value());
   const bool is_copy = location.starts_with(sqlite_scheme);
-  auto inspected = is_copy ? store::verify_store(std::string(sqlite_scheme) + draft.file(database_name), copying)
+  auto inspected = is_copy ? upkeep::verify_store(std::string(sqlite_scheme) + draft.file(database_name), copying)
                            : verify_export(draft, copying);
   if (!inspected) return std::move(inspected.error()).in("check the copy");
   if (copying.failure()) return Error(*copying.failure()).in("copy the contents");
@@ -229,7 +229,7 @@ const auto quiet = [](std::string_view, int64_t) {};
 // Restores into the final location of the store; a store in the data directory is restored into the draft of that.
 Result<Unit> restore_store(const std::string& from, std::string_view kind, const std::string& to) {
   if (kind == export_name) {
-    const auto rows = store::import_store(to, from, quiet);
+    const auto rows = upkeep::import_store(to, from, quiet);
     return rows ? Result<Unit>(Unit{}) : rows.error();
   }
   if (to.starts_with(sqlite_scheme)) {
@@ -239,7 +239,7 @@ Result<Unit> restore_store(const std::string& from, std::string_view kind, const
     }
     return copy_file(from, path);
   }
-  const auto rows = store::carry_store(std::string(sqlite_scheme) + from, to, quiet);
+  const auto rows = upkeep::carry_store(std::string(sqlite_scheme) + from, to, quiet);
   return rows ? Result<Unit>(Unit{}) : rows.error();
 }
 
@@ -265,7 +265,7 @@ Result<BackupReport> restore_backup(const Config& config, const std::string& fol
   if (auto named = draft.give_name(data); !named) return named.error();
 
   ContentInspector inspector(config);
-  auto inspected = store::verify_store(installation::store_location(config, data), inspector);
+  auto inspected = upkeep::verify_store(installation::store_location(config, data), inspector);
   if (!inspected) return inspected.error();
   BackupReport report{inspected.value(), inspector.damage(), inspector.content_count(), manifest.value().has_keys};
   report.inspected.damage_count = static_cast<int64_t>(report.damage.size());

@@ -11,7 +11,7 @@
 #include "config/config.h"
 #include "files/files.h"
 #include "files/upkeep.h"
-#include "store/maintenance.h"
+#include "upkeep/upkeep.h"
 
 namespace sluice::ops {
 
@@ -24,14 +24,14 @@ void show_progress(std::string_view doing, std::string_view table, int64_t row_c
 void end_progress();
 
 // Checks the contents that rows refer to, and collects the damage.
-class ContentInspector : public store::Inspector {
+class ContentInspector : public upkeep::Inspector {
  public:
   explicit ContentInspector(const Config& config);
   ~ContentInspector() override;
-  void on_damage(const store::Damage& damage) override { damage_.push_back(damage); }
-  void on_content(const store::ContentUse& use) override;
+  void on_damage(const upkeep::Damage& damage) override { damage_.push_back(damage); }
+  void on_content(const upkeep::ContentUse& use) override;
   void on_progress(std::string_view table, int64_t row_count) override;
-  const std::vector<store::Damage>& damage() const { return damage_; }
+  const std::vector<upkeep::Damage>& damage() const { return damage_; }
   int64_t content_count() const { return content_count_; }
 
  protected:
@@ -40,7 +40,7 @@ class ContentInspector : public store::Inspector {
 
  private:
   std::unique_ptr<Result<std::unique_ptr<const files::Contents>>> contents_;
-  std::vector<store::Damage> damage_;
+  std::vector<upkeep::Damage> damage_;
   int64_t content_count_ = 0;
 };
 
@@ -50,8 +50,8 @@ struct BackupRequest {
   std::string version;  // of this program
 };
 struct BackupReport {
-  store::Inspected inspected;
-  std::vector<store::Damage> damage;  // copied into the backup as it is in the store
+  upkeep::Inspected inspected;
+  std::vector<upkeep::Damage> damage;  // copied into the backup as it is in the store
   int64_t content_count = 0;
   bool has_keys = false;
   std::optional<files::Unused> unused = std::nullopt;  // unused contents, if they can be listed

@@ -10,14 +10,14 @@
 #include "installation/options.h"
 #include "ops/backup.h"
 #include "ops/commands.h"
-#include "store/maintenance.h"
+#include "upkeep/upkeep.h"
 
 namespace sluice::ops {
 namespace {
 
 constexpr Millis swept_age{24 * 3'600'000};
 
-store::Progress progress_of(std::string_view doing) {
+upkeep::Progress progress_of(std::string_view doing) {
   return [doing](std::string_view table, int64_t row_count) { show_progress(doing, table, row_count); };
 }
 
@@ -76,7 +76,7 @@ int report_findings(const BackupReport& report, std::string_view done, Form form
 // A function that says whether any row refers to a content.
 Result<std::function<bool(std::string_view)>> used_contents(const std::string& location) {
   const auto used = std::make_shared<std::unordered_set<std::string>>();
-  const auto read = store::each_content(location, [&](std::string_view sha256) { used->emplace(sha256); });
+  const auto read = upkeep::each_content(location, [&](std::string_view sha256) { used->emplace(sha256); });
   if (!read) return read.error();
   return std::function<bool(std::string_view)>([used](auto sha256) { return used->contains(std::string(sha256)); });
 }
@@ -89,7 +89,7 @@ int verify_store(const Call& call) {
   ContentInspector inspector(config);
   const auto& data = config.text("server.data");
   const auto location = installation::store_location(config, data);
-  const auto inspected = store::verify_store(location, inspector);
+  const auto inspected = upkeep::verify_store(location, inspector);
   end_progress();
   if (!inspected) return fail(inspected.error().what, form);
   BackupReport report{inspected.value(), inspector.damage(), inspector.content_count()};
@@ -161,16 +161,17 @@ int restore(const Call& call) {
 int export_store(const Call& call) {
   const auto location = installation::store_location(call.config, call.config.text("server.data"));
   const auto& file = call.operands[0];
-  return report_rows(store::export_store(location, file, progress_of("exporting")), "Exported into " + file, call.form);
+  return report_rows(upkeep::export_store(location, file, progress_of("exporting")), "Exported into " + file,
+                     call.form);
 }
 
 int import_store(const Call& call) {
   const auto location = installation::store_location(call.config, call.config.text("server.data"));
-  return report_rows(store::import_store(location, call.operands[0], progress_of("importing")), "Imported", call.form);
+  return report_rows(upkeep::import_store(location, call.operands[0], progress_of("importing")), "Imported", call.form);
 }
 
 int migrate_store(const Call& call) {
-  const auto rows = store::carry_store(call.operands[0], call.operands[1], progress_of("copying"));
+  const auto rows = upkeep::carry_store(call.operands[0], call.operands[1], progress_of("copying"));
   return report_rows(rows, "Migrated", call.form);
 }
 

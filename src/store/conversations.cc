@@ -2,6 +2,7 @@
 
 #include "journal/run_rules.h"
 #include "store/database.h"
+#include "store/on_disk.h"
 #include "store/patch.h"
 #include "store/sql_parts.h"
 #include "store/sql_rows.h"
@@ -179,7 +180,7 @@ void message(Database& database, model::TenantId tenant, model::MessageId id, Do
     StoredMessage message;
     std::string status;
     query.read(message.id, message.json, status);
-    message.is_replaced = status == sql::replaced_status;
+    message.is_replaced = status == replaced_status;
     if (is_damaged(message)) return damaged(message);
     return message;
   });

@@ -10,6 +10,7 @@
 
 #include "base/notice_limits.h"
 #include "store/database.h"
+#include "store/on_disk.h"
 #include "store/patch.h"
 #include "store/sql_parts.h"
 #include "store/sql_rows.h"

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/check.h"
-#include "store/gap_search.h"
+#include "store/on_disk.h"
 #include "store/sql_query.h"
 
 namespace sluice::store {

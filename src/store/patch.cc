@@ -83,11 +83,4 @@ model::BagFile bag_file_of(const model::RunFile& file, const model::Run& run, co
   return kept;
 }
 
-model::AuditEntry next_link(model::AuditEntry entry, const ChainEnd& end) {
-  entry.number = end.number + 1;
-  entry.previous_sha256 = end.sha256;
-  entry.sha256 = model::digest_of(entry);
-  return entry;
-}
-
 }  // namespace sluice::store

@@ -15,11 +15,4 @@ void apply(const EnvironmentPatch& patch, Timestamp at, model::Environment& envi
 // What a run of a chat handed back, as the chat's bag has it. A chat that was deleted meanwhile has it deleted.
 model::BagFile bag_file_of(const model::RunFile& file, const model::Run& run, const model::Conversation& chat);
 
-// The end of the audit chain as it stands. Before the first entry there is no hash.
-struct ChainEnd {
-  int64_t number = 0;
-  std::string sha256;
-};
-model::AuditEntry next_link(model::AuditEntry entry, const ChainEnd& end);
-
 }  // namespace sluice::store

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "store/sealed_row.h"
+#include "store/on_disk.h"
 #include "store/sql_rows.h"
 
 namespace sluice::store::sql {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "store/sealed_row.h"
+#include "store/on_disk.h"
 #include "store/sql_query.h"
 #include "store/store.h"
 #include "store/unpacked_rows.h"

@@ -43,8 +43,6 @@ void drop_secrets(Connection& db, model::SecretScope scope, Ulid owner);
 void drop_notices(Connection& db, model::TenantId tenant);
 
 // ── AG-UI names ──
-// What a message's row has for a status once it was replaced; its JSON stays as it was.
-inline constexpr std::string_view replaced_status = "replaced";
 // From that message of the conversation on; nothing where it is none of it.
 void replace_from(Connection& db, int64_t conversation, const std::optional<model::MessageId>& first);
 

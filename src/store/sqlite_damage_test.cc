@@ -1,10 +1,10 @@
 // A damaged row or page costs what was in it, and nothing else.
-#include "store/upkeep/upkeep_fixture.h"
+#include "store/filled_store_fixture.h"
 
 namespace sluice::store {
 namespace sqlite_damage_test {
 
-class SqliteDamage : public UpkeepTest {
+class SqliteDamage : public FilledStoreTest {
  protected:
   void expect_others_served() {
     EXPECT_EQ(get(&journal::Journal::read, over.run.id, model::Position{0}, std::size_t{1'000'000}).events.size(), 4u);

@@ -1,14 +1,14 @@
-// The tables (docs/formats/store.md) and the steps that lead to them.
+// The tables in SQLite (docs/formats/store.md) and the steps that lead to them.
 #pragma once
 
 #include "store/sql_connection.h"
 
 namespace sluice::store {
 
-// Brings the database to the schema of this program, a step a transaction. `invalid` when it is
-// somebody else's, or newer than this program.
+// Brings the database to the current schema, each step in a transaction of its own. `invalid` if the database belongs
+// to another program, or to a newer version of this one.
 Result<Unit> migrate(Connection& db);
-// PRAGMA application_id of our databases, and PRAGMA user_version of one that is as this program wants it.
+// PRAGMA application_id of every database of this program, and PRAGMA user_version of one with the current schema.
 int64_t application_mark();
 int64_t schema_version();
 

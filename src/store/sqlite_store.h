@@ -3,8 +3,8 @@
 #pragma once
 
 #include "store/database.h"
-#include "store/file_lock.h"
 #include "store/lone_nodes.h"
+#include "store/on_disk.h"
 #include "store/sqlite_tidying.h"
 #include "store/sqlite_write_side.h"
 #include "store/unpacked_rows.h"

@@ -1,6 +1,7 @@
 #include "store/threads.h"
 
 #include "store/database.h"
+#include "store/on_disk.h"
 #include "store/patch.h"
 #include "store/sql_parts.h"
 #include "store/sql_rows.h"
@@ -84,7 +85,7 @@ void sql::replace_from(Connection& db, int64_t conversation, const std::optional
   execute(db,
           "UPDATE messages SET status = ? WHERE conversation = ? AND status = 'completed' AND number >= "
           "(SELECT number FROM messages WHERE id = ? AND conversation = ?)",
-          std::string(sql::replaced_status), conversation, *first, conversation);
+          std::string(replaced_status), conversation, *first, conversation);
 }
 
 std::optional<Error> sql::refusal_of_names(Connection& db, const std::optional<AguiRun>& names) {

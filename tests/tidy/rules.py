@@ -18,6 +18,7 @@ MODULES = {
     "net": "base world http tls",
     "journal": "base model world",
     "store": "base model world journal",
+    "upkeep": "base model store",
     "gates": "base model",
     "vault": "base model world",
     "egress": "base model world http tls gates vault",
@@ -48,12 +49,12 @@ MODULES = {
     "cli": "base model world net client gates",
     "config": "base",
     "installation": "base model world net store files sandbox workspace dispatch harness inference sessions programs runner engine vault egress cli config",
-    "app": "base model world net journal store files sandbox workspace skills dispatch inference sessions tools programs runner engine flow remote station gates vault egress "
+    "app": "base model world net journal store upkeep files sandbox workspace skills dispatch inference sessions tools programs runner engine flow remote station gates vault egress "
            "notices api cli config installation",
-    "ops": "base world net store files sandbox workspace harness client vault cli config installation app",
+    "ops": "base world net store upkeep files sandbox workspace harness client vault cli config installation app",
 }
 WITHOUT_PUBLIC_HEADER = {"base", "http", "installation", "model"}  # each of their headers may be included from other modules
-FURTHER_PUBLIC_HEADERS = {"dispatch/envelope.h", "engine/materials.h", "files/upkeep.h", "journal/run_rules.h", "store/maintenance.h", "world/disk_room.h",
+FURTHER_PUBLIC_HEADERS = {"dispatch/envelope.h", "engine/materials.h", "files/upkeep.h", "journal/run_rules.h", "store/on_disk.h", "world/disk_room.h",
                 "world/metrics.h", "world/shared_workers.h", "world/worker_job.h"}
 
 LINES_MAX = {".h": 250, ".cc": 500, ".py": 500}
