@@ -231,6 +231,25 @@ TEST_F(McpOAuthTest, A_stream_of_events_whose_token_is_refused_is_opened_with_an
   toolbox.reset();
 }
 
+// The refusal of a stream carries no challenge, and may come before that of a call with the same token.
+TEST_F(McpOAuthTest, A_token_for_a_refused_stream_of_events_has_the_scope_that_the_server_asked_for) {
+  client.answer(refused(R"(Bearer resource_metadata="https://mcp.example/meta", scope="orders")"));
+  client.answer_method("GET", resource());
+  client.answer_method("GET", issuer());
+  client.answer_method("GET", FakeAnswer::whole(401, ""));
+  client.answer_method("GET", FakeAnswer().head(200, stream_type()));
+  client.answer(grant("token-0001"));
+  answer_opening();
+  client.answer(grant("token-0002"));
+  open();
+  ASSERT_TRUE(toolbox->has("crm__lookup"));
+  loop.settle();
+  ASSERT_EQ(client.requests.size(), 6u);
+  EXPECT_EQ(client.requests[5].url, "https://auth.example/token");
+  EXPECT_EQ(client.requests[5].body, client.requests[1].body);
+  toolbox.reset();
+}
+
 TEST_F(McpOAuthTest, A_stream_of_events_that_is_always_refused_is_given_up) {
   oauth().token_url = "https://auth.example/token";
   client.answer_method("GET", FakeAnswer::whole(401, ""));

@@ -33,7 +33,8 @@ void McpToken::refuse(std::string_view sent, McpChallenge challenge) {
   if (sent != value_ || is_being_fetched()) return;  // it is another one by now
   value_.clear();
   is_wanted_ = true;
-  challenge_ = std::move(challenge);
+  // The refusal of a stream of events has none: the server still wants what it named before.
+  if (!challenge.resource_metadata.empty() || !challenge.scope.empty()) challenge_ = std::move(challenge);
 }
 
 void McpToken::fetch(Callback<void(std::string)> done) {
