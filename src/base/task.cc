@@ -46,4 +46,25 @@ void RunningSequence::run() {
   } while (is_answered_);
 }
 
+namespace {
+
+class Unowned final : public RunningSequence {
+ public:
+  explicit Unowned(Task<> task) : task_(std::move(task)) {}
+  void begin() { start(task_.begin_in(*this)); }
+
+ private:
+  void destroy_frames() override { task_.destroy(); }
+  void finish() override { task_.destroy(); }
+
+  Task<> task_;
+};
+
+}  // namespace
 }  // namespace sluice::task_internals
+
+namespace sluice {
+
+void start_unowned(Task<> task) { std::make_shared<task_internals::Unowned>(std::move(task))->begin(); }
+
+}  // namespace sluice

@@ -214,6 +214,10 @@ class Sequence {
   std::shared_ptr<task_internals::RunningSequence> running_;
 };
 
+// Runs a task that no object owns. The answer for which it waits keeps it, so a `done` that is destroyed without a call
+// destroys its frames. For the handlers of requests, which share the request with everything that they wait for.
+void start_unowned(Task<> task);
+
 // co_await answer<T>([&](auto done) { return ask(…, std::move(done)); }) gives the T with which `done` is called first;
 // further calls are ignored. What the question returns, a Timer for instance, is kept until the answer, or dropped with
 // the sequence. A `done` that is destroyed without a call is no answer: the sequence then waits until it is dropped.

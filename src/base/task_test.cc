@@ -44,6 +44,10 @@ auto ask(Oracle& oracle) {
   return answer<int>([&oracle](auto done) { return oracle.ask(std::move(done)); });
 }
 
+auto ask_only(Oracle& oracle) {
+  return answer<int>([&oracle](auto done) { oracle.questions.push_back(std::move(done)); });
+}
+
 auto ask_at_once(int value) {
   return answer<int>([value](auto done) { done(value); });
 }
@@ -465,6 +469,29 @@ TEST(Pause, dropping_the_sequence_drops_its_timer) {
   EXPECT_EQ(clock.waiting.size(), 1U);
   sequence.drop();
   EXPECT_TRUE(clock.waiting.empty());
+}
+
+Task<> note_both(Oracle& oracle, std::vector<std::string>& events) {
+  const Local local(events);
+  events.push_back("got " + std::to_string(co_await ask_only(oracle)));
+  events.push_back("got " + std::to_string(co_await ask_at_once(2)));
+}
+
+TEST(Unowned, a_task_without_an_owner_is_kept_by_the_answer_that_it_waits_for) {
+  Oracle oracle;
+  std::vector<std::string> events;
+  start_unowned(note_both(oracle, events));
+  EXPECT_TRUE(events.empty());
+  oracle.answer(1);
+  EXPECT_EQ(events, (std::vector<std::string>{"got 1", "got 2", "frame destroyed"}));
+}
+
+TEST(Unowned, a_question_that_is_dropped_without_an_answer_destroys_the_frames) {
+  Oracle oracle;
+  std::vector<std::string> events;
+  start_unowned(note_both(oracle, events));
+  oracle.questions.clear();
+  EXPECT_EQ(events, std::vector<std::string>{"frame destroyed"});
 }
 
 }  // namespace task_test
