@@ -161,6 +161,8 @@ TEST_P(StoreContract, An_agents_name_is_its_tenants_own) {
             ErrorKind::conflict);
   get(&store::update_agent, tenant, two.id, AgentPatch{.name = "two"}, Timestamp{1});
   get(&store::create_agent, an_agent(other, "one"));
+  EXPECT_EQ(get(&store::agent_named, tenant, std::string("one")).id, one.id);
+  EXPECT_EQ(refused(&store::agent_named, other, std::string("two")), ErrorKind::not_found);
   EXPECT_EQ(refused(&store::agent, other, one.id), ErrorKind::not_found);
   EXPECT_EQ(refused(&store::update_agent, other, one.id, AgentPatch{}, Timestamp{1}), ErrorKind::not_found);
   EXPECT_EQ(refused(&store::delete_agent, other, one.id), ErrorKind::not_found);

@@ -247,6 +247,14 @@ void agent(Database& database, model::TenantId tenant, model::AgentId id, Done<m
   database.read(tenant, std::move(done), [tenant, id](Connection& db) { return sql::agent(db, tenant, id); });
 }
 
+void agent_named(Database& database, model::TenantId tenant, std::string name, Done<model::Agent> done) {
+  database.read(tenant, std::move(done), [tenant, name = std::move(name)](Connection& db) -> Result<model::Agent> {
+    auto found = find_row<model::Agent>(db, "SELECT * FROM agents WHERE tenant_id = ? AND name = ?", tenant, name);
+    if (!found) return no_such("agent");
+    return *std::move(found);
+  });
+}
+
 Result<model::Agent> sql::default_agent(Connection& db, model::TenantId tenant) {
   auto found = find_row<model::Agent>(db, "SELECT * FROM agents WHERE tenant_id = ? AND is_default <> 0", tenant);
   if (!found) return no_such("agent");

@@ -38,6 +38,7 @@ void update_agent(Database& database, model::TenantId tenant, model::AgentId id,
 // `conflict` for the default agent and for one that an active conversation uses.
 void delete_agent(Database& database, model::TenantId tenant, model::AgentId id, Done<Unit> done);
 void agent(Database& database, model::TenantId tenant, model::AgentId id, Done<model::Agent> done);
+void agent_named(Database& database, model::TenantId tenant, std::string name, Done<model::Agent> done);
 void default_agent(Database& database, model::TenantId tenant, Done<model::Agent> done);
 void agents(Database& database, model::TenantId tenant, PageQuery<model::AgentId> query, Done<Page<model::Agent>> done);
 
