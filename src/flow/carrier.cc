@@ -73,7 +73,7 @@ void Carrier::carry(const CarryBlock& block) {
 
 void Carrier::on_block_ended(model::BlockOutputs outputs, std::optional<model::WorkflowError> error) {
   // Not from inside its own callback: it would be dropped while it speaks.
-  needs_.loop.defer(alive_.guard([this, outputs = std::move(outputs), error = std::move(error)]() mutable {
+  needs_.loop.defer(lifetime_.guard([this, outputs = std::move(outputs), error = std::move(error)]() mutable {
     work_.reset();
     add_end_of(current_, std::move(outputs), std::move(error));
     go_on();
@@ -104,7 +104,7 @@ void Carrier::write() {
   is_writing_ = true;
   store::append_to_workflow_run(
       needs_.store.database(), {run_, bodies_},
-      alive_.guard([this](const Result<model::WorkflowRun>& written) { on_written(written); }));
+      lifetime_.guard([this](const Result<model::WorkflowRun>& written) { on_written(written); }));
 }
 
 void Carrier::on_written(const Result<model::WorkflowRun>& written) {

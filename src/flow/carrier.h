@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "flow/alive.h"
+#include "base/lifetime.h"
 #include "flow/block_work.h"
 
 namespace sluice::flow {
@@ -66,7 +66,7 @@ class Carrier final : private BlockListener {
   bool is_writing_ = false;
   bool draining_ = false;
   world::Timer again_;
-  Alive alive_;
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::flow

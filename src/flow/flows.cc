@@ -2,10 +2,24 @@
 
 #include <algorithm>
 
-#include "flow/problems.h"
-
 namespace sluice::flow {
 namespace {
+
+// The problems with which workflow runs are refused.
+model::Problem problem_of(model::Slug slug, std::string detail) { return {.slug = slug, .detail = std::move(detail)}; }
+
+model::Problem unavailable(std::string detail) {
+  auto problem = problem_of(model::Slug::unavailable, std::move(detail));
+  problem.retry_after_seconds = 1;
+  return problem;
+}
+
+model::Problem problem_of_store(const Error& error) {
+  if (error.kind == ErrorKind::not_found) return problem_of(model::Slug::not_found, error.what);
+  if (error.kind == ErrorKind::overloaded) return unavailable("The store cannot write right now; nothing was created.");
+  if (error.kind == ErrorKind::unavailable) return unavailable("The store did not say whether the run was kept.");
+  return problem_of(model::Slug::internal, "The store refused the workflow run.");
+}
 
 constexpr Millis take_up_again{1'000};
 constexpr Millis recover_again{500};
@@ -69,14 +83,14 @@ void FlowService::start(Start start, Callback<void(RunOutcome)> done) {
     begin(kept.value(), std::move(plan));
     done(kept.value());
   };
-  store::start_workflow_run(needs_.store.database(), {std::move(run), {body}}, alive_.guard(std::move(on_kept)));
+  store::start_workflow_run(needs_.store.database(), {std::move(run), {body}}, lifetime_.guard(std::move(on_kept)));
 }
 
 void FlowService::begin(const model::WorkflowRun& run, Plan plan) {
   Carrier::Owner& owner = *this;
   auto& carrier = carriers_[run.id];
   carrier = std::make_unique<Carrier>(needs_, options_, owner, run, std::move(plan));
-  needs_.loop.defer(alive_.guard([this, id = run.id] {
+  needs_.loop.defer(lifetime_.guard([this, id = run.id] {
     if (const auto found = carriers_.find(id); found != carriers_.end()) found->second->go_on();
   }));
 }
@@ -104,7 +118,7 @@ void FlowService::recover(Callback<void(Result<Unit>)> done) {
       });
     }
   };
-  store::unfinished_workflow_runs(needs_.store.database(), alive_.guard(std::move(take_all)));
+  store::unfinished_workflow_runs(needs_.store.database(), lifetime_.guard(std::move(take_all)));
 }
 
 void FlowService::recover_later(const Error& why, Callback<void(Result<Unit>)> done) {
@@ -142,7 +156,7 @@ void FlowService::read_on(std::shared_ptr<model::WorkflowRun> run, std::shared_p
     }
     done(std::move(taken));
   };
-  store::workflow_journal(needs_.store.database(), run->id, {bodies->size()}, alive_.guard(std::move(on_page)));
+  store::workflow_journal(needs_.store.database(), run->id, {bodies->size()}, lifetime_.guard(std::move(on_page)));
 }
 
 Result<Unit> FlowService::carry_on(const model::WorkflowRun& run, const std::vector<std::string>& bodies) {
@@ -158,7 +172,7 @@ Result<Unit> FlowService::carry_on(const model::WorkflowRun& run, const std::vec
 void FlowService::take_up_later(model::TenantId tenant, model::WorkflowRunId id) {
   coming_[id] = needs_.loop.after(take_up_again, [this, tenant, id] {
     store::workflow_run(needs_.store.database(), tenant, id,
-                        alive_.guard([this, tenant, id](const Result<model::WorkflowRun>& run) {
+                        lifetime_.guard([this, tenant, id](const Result<model::WorkflowRun>& run) {
                           if (!run) return take_up_later(tenant, id);
                           // Another server may have taken it over meanwhile.
                           const bool is_mine = !is_shared() || run.value().node == self();
@@ -214,7 +228,7 @@ void FlowService::on_lost(Carrier& carrier, const Error& why) {
 void FlowService::drop(Carrier& carrier) {
   auto found = carriers_.extract(carrier.run().id);
   dropped_.push_back(std::move(found.mapped()));
-  needs_.loop.defer(alive_.guard([this] {
+  needs_.loop.defer(lifetime_.guard([this] {
     for (const auto& dropped : std::exchange(dropped_, {})) dropped->give_up();
   }));
   note_left();
@@ -246,7 +260,7 @@ void FlowService::cancel(model::TenantId tenant, model::WorkflowRunId id, Callba
     done(problem_of(model::Slug::run_finished,
                     "The workflow run ended as " + std::string(model::name_of(status)) + "."));
   };
-  store::workflow_run(needs_.store.database(), tenant, id, alive_.guard(std::move(found)));
+  store::workflow_run(needs_.store.database(), tenant, id, lifetime_.guard(std::move(found)));
 }
 
 std::unique_ptr<engine::Reading> FlowService::read(const model::WorkflowRun& run, LineView view,
@@ -294,7 +308,7 @@ constexpr std::string_view cancel_kind = "cancel workflow run";
 FlowService::FlowService(FlowNeeds needs, FlowOptions options) : needs_(needs), options_(std::move(options)) {
   if (!is_shared()) return;
   needs_.engine.answer_nodes(std::string(cancel_kind),
-                             alive_.guard([this](const std::string& body, Callback<void(std::string)> reply) {
+                             lifetime_.guard([this](const std::string& body, Callback<void(std::string)> reply) {
                                on_asked_to_cancel(body, std::move(reply));
                              }));
 }
@@ -316,7 +330,7 @@ void FlowService::look_around() {
       if (!is_here && (run.node == self() || needs_.engine.is_gone(run.node))) take_over(run);
     }
   };
-  store::unfinished_workflow_runs(needs_.store.database(), alive_.guard(std::move(on_runs)));
+  store::unfinished_workflow_runs(needs_.store.database(), lifetime_.guard(std::move(on_runs)));
 }
 
 void FlowService::take_over(const model::WorkflowRun& run) {
@@ -330,7 +344,8 @@ void FlowService::take_over(const model::WorkflowRun& run) {
     ++at_once_[taken.value().tenant_id];
     take_up(taken.value(), [](const Result<Unit>&) {});
   };
-  store::take_over_workflow_run(needs_.store.database(), run.id, run.node, self(), alive_.guard(std::move(on_taken)));
+  store::take_over_workflow_run(needs_.store.database(), run.id, run.node, self(),
+                                lifetime_.guard(std::move(on_taken)));
 }
 
 void FlowService::cancel_elsewhere(const model::WorkflowRun& run, Callback<void(RunOutcome)> done) {
@@ -347,10 +362,10 @@ void FlowService::cancel_elsewhere(const model::WorkflowRun& run, Callback<void(
       done(problem_of(model::Slug::run_finished,
                       "The workflow run ended as " + std::string(model::name_of(status)) + "."));
     };
-    store::workflow_run(needs_.store.database(), tenant, id, alive_.guard(std::move(on_run)));
+    store::workflow_run(needs_.store.database(), tenant, id, lifetime_.guard(std::move(on_run)));
   };
   needs_.engine.ask_node(run.node, std::string(cancel_kind), run.tenant_id.text() + " " + run.id.text(),
-                         alive_.guard(std::move(on_answer)));
+                         lifetime_.guard(std::move(on_answer)));
 }
 
 void FlowService::on_asked_to_cancel(std::string_view body, Callback<void(std::string)> reply) {

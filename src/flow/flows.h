@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "flow/alive.h"
+#include "base/lifetime.h"
 #include "flow/carrier.h"
 #include "flow/flow.h"
 #include "flow/line_reading.h"
@@ -70,7 +70,7 @@ class FlowService final : public Flows, private Carrier::Owner, private LineRead
   bool draining_ = false;
   Callback<void()> drained_;
   world::Timer drain_timer_;
-  Alive alive_;
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::flow

@@ -177,9 +177,9 @@ TEST_F(FlowsTest, A_block_that_fails_ends_the_run_with_its_problem) {
 }
 
 TEST_F(FlowsTest, An_agent_that_is_not_there_fails_its_block_in_words) {
-  const auto run = start_ok(R"({"blocks":[{"id":"a","type":"agents","agent":"nobody","prompt":"x"}]})");
+  const auto run = start_ok(R"({"blocks":[{"id":"a","type":"agents","agent":"unknown","prompt":"x"}]})");
   EXPECT_EQ(stored(run).error,
-            (model::WorkflowError{"agent-not-found", "There is no agent \"nobody\" in this workspace."}));
+            (model::WorkflowError{"agent-not-found", "There is no agent \"unknown\" in this workspace."}));
   EXPECT_EQ(text_of_lines(lines_of(run)), "run.started, block.started a, block.finished a failed, run.finished failed");
   const auto by_id = start_ok(
       keep(R"({"blocks":[{"id":"a","type":"agents","agent":")" + last_agent.text() + R"(","prompt":"x"}]})", "by id"));

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/bytes.h"
+#include "base/lifetime.h"
 #include "base/limits.h"
-#include "flow/alive.h"
 #include "flow/block_work.h"
 
 namespace sluice::flow {
@@ -62,13 +62,13 @@ class HttpWork final : public BlockWork, private net::CallListener {
  public:
   HttpWork(const FlowNeeds& needs, const FlowOptions& options, const Task& task, BlockListener& listener)
       : needs_(needs), options_(options), task_(task), listener_(listener) {
-    needs_.loop.defer(alive_.guard([this] { begin(); }));
+    needs_.loop.defer(lifetime_.guard([this] { begin(); }));
   }
 
   void cancel() override {
     if (std::exchange(ended_, true)) return;
     call_.reset();
-    needs_.loop.defer(alive_.guard([this] { listener_.on_block_ended({}, was_cancelled()); }));
+    needs_.loop.defer(lifetime_.guard([this] { listener_.on_block_ended({}, was_cancelled()); }));
   }
   void drain() override {}
 
@@ -150,7 +150,7 @@ class HttpWork final : public BlockWork, private net::CallListener {
 
   void end() {
     if (std::exchange(ended_, true)) return;
-    needs_.loop.defer(alive_.guard([this] {
+    needs_.loop.defer(lifetime_.guard([this] {
       call_.reset();
       report();
     }));
@@ -172,7 +172,7 @@ class HttpWork final : public BlockWork, private net::CallListener {
 
   void fail(std::string code, std::string message) {
     if (std::exchange(ended_, true)) return;
-    needs_.loop.defer(alive_.guard([this, error = model::WorkflowError{std::move(code), std::move(message)}] {
+    needs_.loop.defer(lifetime_.guard([this, error = model::WorkflowError{std::move(code), std::move(message)}] {
       call_.reset();
       listener_.on_block_ended({}, error);
     }));
@@ -186,7 +186,7 @@ class HttpWork final : public BlockWork, private net::CallListener {
   int status_ = 0;
   std::string body_;
   bool ended_ = false;
-  Alive alive_;
+  Lifetime lifetime_;
 };
 
 }  // namespace

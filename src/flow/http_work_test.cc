@@ -71,7 +71,7 @@ TEST_F(HttpBlockTest, What_goes_wrong_fails_the_block_in_words) {
   EXPECT_EQ(error(FakeAnswer::whole(404, "no such thing")),
             (model::WorkflowError{"http-status", "The server answered 404."}));
   EXPECT_EQ(error(FakeAnswer::whole(302, "", {{"Location", "http://api.example/v1/y"}})).code, "http-status")
-      << "nobody is followed elsewhere";
+      << "a redirect is not followed";
   EXPECT_EQ(error(FakeAnswer::whole(200, "\xff\xfe")).message, "The server's answer is not text in UTF-8.");
   EXPECT_EQ(error(FakeAnswer::whole(200, "fine")).code, "");
 }

@@ -6,7 +6,7 @@ LineReading::LineReading(const FlowNeeds& needs, Owner& owner, const model::Work
                          engine::Reader& reader)
     : needs_(needs), owner_(owner), tenant_(run.tenant_id), run_(run.id), view_(view), reader_(reader) {
   owner_.enter(run_, *this);
-  needs_.loop.defer(alive_.guard([this] { pump(); }));
+  needs_.loop.defer(lifetime_.guard([this] { pump(); }));
 }
 
 LineReading::~LineReading() { owner_.leave(run_, *this); }
@@ -18,7 +18,7 @@ void LineReading::more() {
 
 void LineReading::on_news() {
   has_news_ = true;
-  needs_.loop.defer(alive_.guard([this] { pump(); }));
+  needs_.loop.defer(lifetime_.guard([this] { pump(); }));
 }
 
 void LineReading::on_left(const Error& why) {
@@ -27,8 +27,8 @@ void LineReading::on_left(const Error& why) {
 }
 
 void LineReading::pump() {
-  const auto alive = alive_.watch();
-  while (!alive.expired() && !over_ && !is_asking_ && !inner_ && !reader_.full()) {
+  const auto life = lifetime_.watch();
+  while (!life.is_over() && !over_ && !is_asking_ && !inner_ && !reader_.full()) {
     if (bodies_.empty() && has_news_) return read_page();
     // A run that is not there although its block has ended was never made. While the block goes on it may still come.
     if (wanted_run_) return find_run();
@@ -47,7 +47,7 @@ void LineReading::read_page() {
   is_asking_ = true;
   has_news_ = false;
   store::workflow_journal(needs_.store.database(), run_, read_to_,
-                          alive_.guard([this](const Result<store::WorkflowJournalPage>& page) { on_page(page); }));
+                          lifetime_.guard([this](const Result<store::WorkflowJournalPage>& page) { on_page(page); }));
 }
 
 void LineReading::on_page(const Result<store::WorkflowJournalPage>& page) {
@@ -69,13 +69,13 @@ void LineReading::tell_next() {
     wanted_run_ = started->run_id;
   }
   const auto seq = next_seq_;
-  const auto alive = alive_.watch();
+  const auto life = lifetime_.watch();
   if (!is_known_line()) {
     auto line = std::make_shared<std::string>();
     model::append_numbered(*line, seq, body);
     reader_.take(std::move(line));
   }
-  if (alive.expired() || !std::holds_alternative<model::WorkflowFinished>(event.value().what)) return;
+  if (life.is_over() || !std::holds_alternative<model::WorkflowFinished>(event.value().what)) return;
   over_ = true;
   reader_.end();
 }
@@ -85,7 +85,7 @@ void LineReading::tell_next() {
 void LineReading::find_run() {
   is_asking_ = true;
   store::run(needs_.store.database(), tenant_, *wanted_run_,
-             alive_.guard([this](const Result<model::Run>& run) { on_run(run); }));
+             lifetime_.guard([this](const Result<model::Run>& run) { on_run(run); }));
 }
 
 void LineReading::on_run(const Result<model::Run>& run) {
@@ -124,7 +124,7 @@ void LineReading::take(SharedBytes lines) {
 
 void LineReading::end() {
   // Not from inside its own callback: it would be dropped while it speaks.
-  needs_.loop.defer(alive_.guard([this] {
+  needs_.loop.defer(lifetime_.guard([this] {
     inner_.reset();
     has_news_ = true;
     pump();

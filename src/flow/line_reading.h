@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "flow/alive.h"
+#include "base/lifetime.h"
 #include "flow/flow.h"
 
 namespace sluice::flow {
@@ -67,7 +67,7 @@ class LineReading final : public engine::Reading, private engine::Reader {
   bool is_asking_ = false;  // the store
   bool has_news_ = true;
   bool over_ = false;
-  Alive alive_;
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::flow
