@@ -1,17 +1,65 @@
 // The configured runners and how they are: each is asked every two seconds how much more it can take.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "remote/runner_choice.h"
-#include "remote/runner_requests.h"
+#include "net/net.h"
 #include "world/world.h"
 
 namespace sluice::remote {
+
+// ── short requests to runners, which outlive the objects that sent them; each is sent once ──
+
+struct RunnerAnswer {
+  int status = 0;    // 0: there was no answer
+  std::string body;  // the beginning of the body
+  std::string why;   // why there was no answer, for people
+};
+
+class RunnerRequests final {
+ public:
+  RunnerRequests(net::Client& client, world::Loop& loop);
+  ~RunnerRequests();
+
+  // Calls `done` once and never from inside; not at all if this object is destroyed before.
+  void send(net::ClientRequest request, Callback<void(RunnerAnswer)> done = nullptr);
+  std::size_t under_way() const { return requests_.size(); }
+
+ private:
+  class Request;
+
+  void end(uint64_t number);
+
+  net::Client& client_;
+  world::Loop& loop_;
+  uint64_t next_ = 0;
+  std::map<uint64_t, std::unique_ptr<Request>> requests_;
+};
+
+// ── which runner gets the next run: the one with most free slots, of equals the next in turn; no I/O ──
+
+enum class Health : uint8_t {
+  unknown,   // not asked yet, or it does not say how much it can take
+  well,      // `free` counts
+  draining,  // takes no more
+  dead,      // did not answer
+};
+
+struct RunnerState {
+  Health health = Health::unknown;
+  int64_t free = 0;         // slots, as far as is known
+  bool unsuitable = false;  // refused this very run before
+};
+
+// Those with free slots come first, then those of which nothing is known. `turn` is where equals begin to be looked at.
+// Empty if no runner can take it now.
+std::optional<std::size_t> choose_runner(std::span<const RunnerState> runners, std::size_t turn);
 
 class Fleet final {
  public:

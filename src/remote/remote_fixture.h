@@ -11,8 +11,8 @@
 
 #include "base/json.h"
 #include "net/fake_client.h"
-#include "remote/mark.h"
 #include "remote/remote_work.h"
+#include "remote/runner_stream.h"
 #include "store/simulated_store.h"
 #include "world/fake_world.h"
 

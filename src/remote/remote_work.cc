@@ -74,9 +74,9 @@ RemoteWork::RemoteWork(std::shared_ptr<Context> context, dispatch::Dispatch disp
       named_(without_slash(dispatch_.extras.sandbox_url)),
       sent_text_(dispatch_.told_text),
       sent_reasoning_(dispatch_.told_reasoning) {
-  context_->needs.loop.defer([this, alive = std::weak_ptr(alive_)] {
-    if (!alive.expired() && !over_) start();
-  });
+  context_->needs.loop.defer(lifetime_.guard([this] {
+    if (!over_) start();
+  }));
 }
 
 RemoteWork::~RemoteWork() { leave_runner(); }
@@ -97,9 +97,7 @@ void RemoteWork::stop(Callback<void()> gone) {
   over_ = true;
   waiting_.cancel();
   if (stream_) return stream_->kill(std::move(gone));
-  context_->needs.loop.defer([alive = std::weak_ptr(alive_), gone = std::move(gone)]() mutable {
-    if (!alive.expired()) gone();
-  });
+  context_->needs.loop.defer(lifetime_.guard(std::move(gone)));
 }
 
 void RemoteWork::written(std::string_view text) {
@@ -141,10 +139,10 @@ void RemoteWork::wait_for_runner() {
                                                            " configured runners could take the run.");
   }
   if (!std::exchange(reported_waiting_, true)) {
-    const std::weak_ptr alive = alive_;
+    const auto life = lifetime_.watch();
     listener_.on_event(model::encode(model::events::Log{.level = "info", .text = "No runner is free; waiting for one"},
                                      context_->needs.loop.now()));
-    if (alive.expired() || over_) return;
+    if (life.is_over() || over_) return;
   }
   waiting_ = context_->needs.loop.after(is_named() ? ask_again_after : look_again_after, [this] { look_for_runner(); });
 }
@@ -163,10 +161,10 @@ void RemoteWork::mint_for(const std::string& runner) {
   mark_ = {
       .runner = runner, .execution = minted->execution.id.text(), .careful = has_sent_text(), .losses = mark_.losses};
   store::create_execution(needs.store.database(), minted->execution, sha256(minted->bearer), minted->hashed,
-                          [this, minted, alive = std::weak_ptr(alive_)](Result<Unit> made) {
-                            if (alive.expired() || over_) return;
+                          lifetime_.guard([this, minted](Result<Unit> made) {
+                            if (over_) return;
                             made ? announce(minted) : on_not_minted(made.error());
-                          });
+                          }));
 }
 
 // Tokens of unknown outcome expire, and no runner has them.
@@ -182,11 +180,11 @@ void RemoteWork::on_not_minted(const Error& why) {
 }
 
 void RemoteWork::announce(std::shared_ptr<const Minted> minted) {
-  const std::weak_ptr alive = alive_;
+  const auto life = lifetime_.watch();
   const auto now = context_->needs.loop.now();
   listener_.on_event(dispatch::phase_event("mint", "Tokens minted for " + minted->execution.id.text(),
                                            now.ms - minted->execution.created_at.ms, now));
-  if (alive.expired() || over_) return;
+  if (life.is_over() || over_) return;
   announced_ = std::move(minted);
   write_mark();
 }
@@ -247,24 +245,24 @@ bool RemoteWork::start_elsewhere(std::string_view why) {
   stream_->dismiss();
   stream_.reset();
   began_looking_us_ = 0;
-  const std::weak_ptr alive = alive_;
+  const auto life = lifetime_.watch();
   listener_.on_event(model::encode(
       model::events::Log{
           .level = "warn",
           .text = lost_why_ + (has_sent_text() ? " Another runner continues it." : " Another runner starts it again.")},
       context_->needs.loop.now()));
-  if (!alive.expired() && !over_) look_for_runner();
+  if (!life.is_over() && !over_) look_for_runner();
   return true;
 }
 
 // ── lines of the runner ───────────────────────────────────────────────────────────────────────────────
 
 void RemoteWork::on_lines(std::vector<dispatch::Line> lines) {
-  const std::weak_ptr alive = alive_;
+  const auto life = lifetime_.watch();
   const auto* stream = stream_.get();
   for (auto& line : lines) {
     take_line(std::move(line));
-    if (alive.expired() || over_ || stream_.get() != stream) return;
+    if (life.is_over() || over_ || stream_.get() != stream) return;
   }
   write_mark();
 }
@@ -303,14 +301,14 @@ void RemoteWork::take_event(model::RunEvent event) {
 }
 
 void RemoteWork::finish(const dispatch::ResultLine& result) {
-  const std::weak_ptr alive = alive_;
+  const auto life = lifetime_.watch();
   // A runner that knows only the plain profile sends the whole text at the end.
   if (result.message.size() > sent_text_.size() && result.message.starts_with(sent_text_)) {
     listener_.on_event({EventKind::text, context_->needs.loop.now(), result.message.substr(sent_text_.size())});
-    if (alive.expired() || over_) return;
+    if (life.is_over() || over_) return;
   }
   end_account();
-  if (!alive.expired()) listener_.on_finished(result.usage);
+  if (!life.is_over()) listener_.on_finished(result.usage);
 }
 
 void RemoteWork::take_error(const dispatch::ErrorLine& line) {
@@ -320,15 +318,15 @@ void RemoteWork::take_error(const dispatch::ErrorLine& line) {
       line.code == "token_invalid" || (line.code == "bootstrap_failed" && stream_->was_interrupted());
   // The runner had to go before the run could begin.
   const bool stopped = line.code == "unavailable";
-  const std::weak_ptr alive = alive_;
+  const auto life = lifetime_.watch();
   if ((unredeemed || stopped) && obstacle().empty()) {
     // A server that finds only the mark before this line would read the other lines of this batch again.
     write_mark_before_last();
-    if (!alive.expired() && !over_) start_elsewhere(line.message);
+    if (!life.is_over() && !over_) start_elsewhere(line.message);
     return;
   }
   end_account();
-  if (!alive.expired()) listener_.on_failed(problem_of(line));
+  if (!life.is_over()) listener_.on_failed(problem_of(line));
 }
 
 // A server that finds this mark without an end after it must read the last line again.
@@ -351,6 +349,87 @@ void RemoteWork::fail(Slug slug, std::string detail) {
   over_ = true;
   leave_runner();
   listener_.on_failed({.slug = slug, .detail = std::move(detail)});
+}
+
+namespace {
+
+class RemoteDispatcher final : public dispatch::Dispatcher {
+ public:
+  explicit RemoteDispatcher(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+
+  std::unique_ptr<dispatch::Work> dispatch(dispatch::Dispatch dispatch, dispatch::DispatchListener& listener) override {
+    return std::make_unique<RemoteWork>(context_, std::move(dispatch), listener);
+  }
+
+  // Without a mark to go on from, as another runner would after one that was lost.
+  bool can_resume(const model::Agent& agent, std::string_view told_text) const override {
+    return told_text.empty() || !dispatch::is_program(agent);
+  }
+
+  bool can_reattach(std::string_view mark) const override { return read_mark(mark).has_value(); }
+
+  bool reads_history(const model::Agent&) const override { return true; }
+
+  // Boxes are the runners' own, and a run elsewhere does not park.
+  void release(model::ConversationId) override {}
+  void forget_parked(model::RunId, model::ConversationId) override {}
+  bool keeps_boxes() const override { return false; }
+  int warm_available() const override { return 0; }
+
+ private:
+  const std::shared_ptr<Context> context_;  // shared with the work, which may outlive the dispatcher
+};
+
+// Boxes that are kept, and what a restart can take up, are the home's.
+class Router final : public dispatch::Dispatcher {
+ public:
+  Router(dispatch::Dispatcher& home, std::unique_ptr<dispatch::Dispatcher> elsewhere)
+      : home_(home), elsewhere_(std::move(elsewhere)) {}
+
+  std::unique_ptr<dispatch::Work> dispatch(dispatch::Dispatch dispatch, dispatch::DispatchListener& listener) override {
+    const bool is_home = dispatch.extras.sandbox_url.empty() && dispatch.mark.empty();
+    auto& carrier = is_home ? home_ : *elsewhere_;
+    return carrier.dispatch(std::move(dispatch), listener);
+  }
+  bool can_resume(const model::Agent& agent, std::string_view told_text) const override {
+    return home_.can_resume(agent, told_text);
+  }
+  bool can_reattach(std::string_view mark) const override { return elsewhere_->can_reattach(mark); }
+  bool reads_history(const model::Agent& agent) const override { return home_.reads_history(agent); }
+  void release(model::ConversationId conversation) override { home_.release(conversation); }
+  void forget_parked(model::RunId run, model::ConversationId conversation) override {
+    home_.forget_parked(run, conversation);
+  }
+  void list_parked(Callback<void(std::vector<dispatch::ParkedRun>)> done) override {
+    home_.list_parked(std::move(done));
+  }
+  void list_workspaces(Callback<void(std::vector<dispatch::KeptWorkspace>)> done) override {
+    home_.list_workspaces(std::move(done));
+  }
+  void count_workspace(const dispatch::KeptWorkspace& kept, model::TenantId tenant) override {
+    home_.count_workspace(kept, tenant);
+  }
+  void remove_workspace(model::ConversationId conversation) override { home_.remove_workspace(conversation); }
+  bool keeps_boxes() const override { return home_.keeps_boxes(); }
+  int warm_available() const override { return home_.warm_available(); }
+
+ private:
+  dispatch::Dispatcher& home_;
+  const std::unique_ptr<dispatch::Dispatcher> elsewhere_;
+};
+
+}  // namespace
+
+std::unique_ptr<dispatch::Dispatcher> make_router(dispatch::Dispatcher& home,
+                                                  std::unique_ptr<dispatch::Dispatcher> elsewhere) {
+  return std::make_unique<Router>(home, std::move(elsewhere));
+}
+
+std::unique_ptr<dispatch::Dispatcher> make_remote_dispatcher(RemoteNeeds needs, RemoteOptions options) {
+  for (auto& url : options.runner_urls) {
+    while (url.ends_with('/')) url.pop_back();
+  }
+  return std::make_unique<RemoteDispatcher>(std::make_shared<Context>(needs, std::move(options)));
 }
 
 }  // namespace sluice::remote

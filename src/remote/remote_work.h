@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "remote/context.h"
+#include "base/lifetime.h"
 #include "remote/runner_stream.h"
 
 namespace sluice::remote {
@@ -52,8 +52,8 @@ class RemoteWork final : public dispatch::Work, private RunnerStreamListener {
   void write_mark_before_last();
   void finish(const dispatch::ResultLine& result);
   void end_account();
-  // Why no other runner can do what is left; empty: one can. Something may have been said, but nothing done, and
-  // whoever spoke can go on from there.
+  // Why no other runner can do what is left; empty: one can. The agent may have sent text and done nothing else, and
+  // must be able to continue from that text.
   std::string_view obstacle() const;
   // Another runner gets what is left, if one can do it.
   bool start_elsewhere(std::string_view why);
@@ -81,8 +81,7 @@ class RemoteWork final : public dispatch::Work, private RunnerStreamListener {
   std::shared_ptr<const Minted> announced_;  // until the mark that says so is written
   std::unique_ptr<RunnerStream> stream_;
   world::Timer waiting_;
-  // Expires when this object is destroyed, so that callbacks can detect it.
-  std::shared_ptr<const char> alive_ = std::make_shared<const char>('\0');
+  Lifetime lifetime_;
 };
 
 // The problem of an error line: the registered one of that name, if there is one.

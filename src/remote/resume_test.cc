@@ -51,8 +51,8 @@ class GoingOnTest : public RemoteTest {
     }
     return urls;
   }
-  // `told` of the dispatch that was posted last, as its runner would get it.
-  std::string told() {
+  // What its runner would get as sent before, in the dispatch that was posted last.
+  std::string sent_before() {
     posts();
     std::string found = "nothing";
     store::redeem(store_.database(), *model::ExecutionId::parse(name_), model::TokenPurpose::run,
@@ -84,7 +84,7 @@ TEST_F(GoingOnTest, Another_runner_goes_on_after_the_last_word) {
   EXPECT_EQ(received_.text, "Hello.");
   EXPECT_EQ(posts(),
             (std::vector<std::string>{"http://one/stream?profile=extended", "http://two/stream?profile=resumed"}));
-  EXPECT_EQ(told(), R"({"text":"Hel","reasoning":"Hm."})");
+  EXPECT_EQ(sent_before(), R"({"text":"Hel","reasoning":"Hm."})");
   EXPECT_NE(received_.received.find("http://one was lost"), std::string::npos) << received_.received;
 }
 
@@ -93,7 +93,7 @@ TEST_F(GoingOnTest, Also_after_thoughts_alone) {
   script(rest);
   play();
   EXPECT_EQ(received_.text, "lo.");
-  EXPECT_EQ(told(), R"({"text":"","reasoning":"Hm."})");
+  EXPECT_EQ(sent_before(), R"({"text":"","reasoning":"Hm."})");
 }
 
 TEST_F(GoingOnTest, When_nothing_was_told_it_is_begun_anew_by_any_runner) {
@@ -102,7 +102,7 @@ TEST_F(GoingOnTest, When_nothing_was_told_it_is_begun_anew_by_any_runner) {
   play();
   EXPECT_EQ(received_.text, "lo.");
   EXPECT_EQ(posts().back(), "http://two/stream?profile=extended");
-  EXPECT_EQ(told(), "nothing");
+  EXPECT_EQ(sent_before(), "nothing");
 }
 
 TEST_F(GoingOnTest, Tokens_that_are_refused_again_and_again_are_the_problem_in_the_end) {
@@ -122,7 +122,7 @@ TEST_F(GoingOnTest, All_that_was_told_goes_along_also_from_the_life_before) {
   play();
   EXPECT_EQ(posts().front(), "http://one/stream?profile=resumed");
   EXPECT_EQ(received_.text, "Hello.");
-  EXPECT_EQ(told(), R"({"text":"Oh! Hel","reasoning":"Hm."})");
+  EXPECT_EQ(sent_before(), R"({"text":"Oh! Hel","reasoning":"Hm."})");
 }
 
 TEST_F(GoingOnTest, What_is_heard_on_from_a_mark_and_then_lost_goes_on_likewise) {
@@ -134,7 +134,7 @@ TEST_F(GoingOnTest, What_is_heard_on_from_a_mark_and_then_lost_goes_on_likewise)
   script(rest);
   play();
   EXPECT_EQ(received_.text, "lo.") << detail();
-  EXPECT_EQ(told(), R"({"text":"Hel","reasoning":""})");
+  EXPECT_EQ(sent_before(), R"({"text":"Hel","reasoning":""})");
 }
 
 // So a server that is restarted before the other one spoke may hand it on once more.

@@ -1,5 +1,5 @@
 // Every fleet of three runners: who gets the next run.
-#include "remote/runner_choice.h"
+#include "remote/fleet.h"
 
 #include <gtest/gtest.h>
 

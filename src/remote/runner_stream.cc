@@ -2,8 +2,56 @@
 
 #include <algorithm>
 #include <utility>
+#include "base/json.h"
+#include "net/net.h"
 
 namespace sluice::remote {
+
+std::string to_json(const Mark& mark) {
+  std::string out;
+  json::Writer writer(out);
+  writer.begin_object().key("runner").string(mark.runner).key("execution").string(mark.execution);
+  writer.key("line").integer(mark.line);
+  if (mark.begun) writer.key("begun").boolean(true);
+  if (mark.careful) writer.key("careful").boolean(true);
+  if (mark.losses > 0) writer.key("losses").integer(mark.losses);
+  if (mark.last) writer.key("last").boolean(true);
+  if (!mark.steps.empty()) {
+    writer.key("steps").begin_array();
+    for (const auto& step : mark.steps) writer.string(step);
+    writer.end_array();
+  }
+  writer.end_object();
+  return out;
+}
+
+std::optional<Mark> read_mark(std::string_view text) {
+  const auto document = json::Document::parse(text);
+  if (!document || document.value().root().kind() != json::Kind::object) return std::nullopt;
+  const auto root = document.value().root();
+  const auto text_of = [&](std::string_view name) {
+    const auto value = root.find(name);
+    return std::string(value ? value->string().value_or("") : "");
+  };
+  Mark mark{.runner = text_of("runner"), .execution = text_of("execution")};
+  const auto line = root.find("line");
+  const auto number = line ? line->integer() : std::nullopt;
+  if (mark.execution.empty() || !number || *number < 0 || !net::is_plain_url(mark.runner)) return std::nullopt;
+  mark.line = *number;
+  const auto flag = [&](std::string_view name) {
+    const auto value = root.find(name);
+    return value && value->boolean().value_or(false);
+  };
+  mark.begun = flag("begun");
+  mark.careful = flag("careful");
+  mark.last = flag("last");
+  if (const auto losses = root.find("losses")) mark.losses = static_cast<int>(losses->integer().value_or(0));
+  if (const auto steps = root.find("steps"); steps && steps->kind() == json::Kind::array) {
+    steps->each_element([&](json::Value step) { mark.steps.emplace_back(step.string().value_or("")); });
+  }
+  return mark;
+}
+
 namespace {
 
 constexpr int64_t wait_first_ms = 100;
@@ -180,10 +228,10 @@ void RunnerStream::send_acknowledgement() {
   request.headers.add("Content-Type", "application/json");
   request.body = dispatch::acknowledgement_body(std::exchange(safe_line_, 0));
   request.total_ms_max = request_ms_max;
-  context_->requests.send(std::move(request), [this, alive = std::weak_ptr(alive_)](const RunnerAnswer& answer) {
+  context_->requests.send(std::move(request), lifetime_.guard([this](const RunnerAnswer& answer) {
     const bool is_lost = answer.status == 0 || answer.status == 408 || answer.status == 429 || answer.status >= 500;
-    if (!alive.expired() && is_lost && call_ && !gone_) acknowledge(durable_line_);
-  });
+    if (is_lost && call_ && !gone_) acknowledge(durable_line_);
+  }));
 }
 
 void RunnerStream::kill(Callback<void()> gone) {
@@ -208,9 +256,7 @@ void RunnerStream::dismiss() {
 
 void RunnerStream::report_gone() {
   again_.cancel();
-  context_->needs.loop.defer([alive = std::weak_ptr(alive_), gone = std::move(gone_)]() mutable {
-    if (!alive.expired()) gone();
-  });
+  context_->needs.loop.defer(lifetime_.guard(std::move(gone_)));
 }
 
 void RunnerStream::ask_to_kill() {
@@ -221,13 +267,12 @@ void RunnerStream::ask_to_kill() {
   if (dies_alone || !is_patient()) return report_gone();
   auto request = request_to("DELETE", dispatch::dispatch_path(dispatch_));
   request.total_ms_max = kill_ms_max;
-  context_->requests.send(std::move(request), [this, alive = std::weak_ptr(alive_)](const RunnerAnswer& answer) {
-    if (alive.expired()) return;
+  context_->requests.send(std::move(request), lifetime_.guard([this](const RunnerAnswer& answer) {
     // 404: nothing is left. 409: the dispatch belongs to another reader.
     if (answer.status == 204 || answer.status == 404 || answer.status == 409) return report_gone();
     wait_ms_ = std::clamp(wait_ms_ * 2, wait_first_ms, wait_ms_max);
     again_ = context_->needs.loop.after({wait_ms_}, [this] { ask_to_kill(); });
-  });
+  }));
 }
 
 }  // namespace sluice::remote

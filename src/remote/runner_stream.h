@@ -5,15 +5,57 @@
 // runner that cannot be re-attached to (no Sluice-Dispatch in its answer) is lost with its connection.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/lifetime.h"
 #include "dispatch/envelope.h"
-#include "remote/context.h"
-#include "remote/mark.h"
+#include "remote/fleet.h"
+#include "remote/remote.h"
 
 namespace sluice::remote {
+
+// What all work of one dispatcher has in common.
+struct Context {
+  Context(RemoteNeeds its_needs, RemoteOptions its_options)
+      : needs(its_needs),
+        options(std::move(its_options)),
+        requests(needs.client, needs.loop),
+        fleet(options.runner_urls, requests, needs.loop, needs.log, needs.metrics) {}
+
+  const RemoteNeeds needs;
+  const RemoteOptions options;
+  RunnerRequests requests;
+  Fleet fleet;
+  world::Counter& reattached =
+      needs.metrics.counter("sluice_runner_reattached_total", "Connections to runners that broke and were made again.");
+  world::Counter& lost = needs.metrics.counter("sluice_runner_lost_total", "Dispatches lost with their runner.");
+  world::Counter& started_elsewhere =
+      needs.metrics.counter("sluice_runner_begun_anew_total", "Lost dispatches that another runner was given.");
+};
+
+// The position up to which the lines of a runner are in the journal of a run. It is written after those lines, and the
+// server that continues the run reads on from there.
+struct Mark {
+  std::string runner;              // its URL
+  std::string execution;           // the dispatch, as the runner calls it
+  int64_t line = 0;                // all lines up to this one are in the journal
+  bool begun = false;              // an effect besides text was reported, so no other runner can do the rest
+  bool careful = false;            // nothing is done there before the server has written that it begins
+  int losses = 0;                  // of runners that had it before
+  bool last = false;               // the line after it was the last, and the run's end is written along with this
+  std::vector<std::string> steps;  // ids of those that were running
+
+  friend bool operator==(const Mark&, const Mark&) = default;
+};
+
+std::string to_json(const Mark& mark);
+// Empty if the text is not a mark.
+std::optional<Mark> read_mark(std::string_view text);
 
 class RunnerStreamListener {
  public:
@@ -95,7 +137,7 @@ class RunnerStream final : private net::CallListener {
   std::unique_ptr<net::Call> call_;
   world::Timer again_;
   world::Timer acknowledging_;
-  std::shared_ptr<const char> alive_ = std::make_shared<const char>('\0');
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::remote
