@@ -225,10 +225,10 @@ void read_around(const Fields& fields, ConfigAnswer& out) {
     limits.max_runtime_seconds = its.integer("max_runtime_seconds", 1, runtime_seconds_max, limits.max_runtime_seconds);
     limits.max_output_tokens = its.integer("max_output_tokens", 1, output_tokens_max, limits.max_output_tokens);
   });
-  fields.object("told", [&](const Fields& told) {
+  fields.object("told", [&](const Fields& sent) {
     out.resumed = true;
-    out.told_text = told.text("text");
-    out.told_reasoning = told.text("reasoning");
+    out.told_text = sent.text("text");
+    out.told_reasoning = sent.text("reasoning");
   });
   out.filler = fields.boolean("filler");
   out.inference = fields.boolean("inference");

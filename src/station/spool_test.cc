@@ -1,5 +1,5 @@
 // A dispatch's lines by their numbers: every way to cut them into pieces, acknowledge them and come back.
-#include "station/spool.h"
+#include "station/account.h"
 
 #include <gtest/gtest.h>
 

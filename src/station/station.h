@@ -4,7 +4,7 @@
 // /healthz reports the free slots; POST /drain stops new dispatches.
 //
 // `sluice runner` and `sluice serve` have one each, used on the loop's thread. It has no store, does not know how an
-// agent works (runner), and does not define the lines (harness/envelope.h).
+// agent works (runner), and does not define the lines (dispatch/envelope.h).
 #pragma once
 
 #include <memory>
