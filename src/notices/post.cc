@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/digest.h"
 #include "base/json.h"
+#include "base/lifetime.h"
 #include "base/notice_limits.h"
 #include "notices/notices.h"
 
@@ -20,12 +21,12 @@ constexpr int due_page = 64;
 constexpr int64_t wait_here_ms_max = 5'000;
 constexpr int waiting_of_tenant_max = 16;
 
-class HousePost;
+class NoticePost;
 
 // One notice on its way.
 class Delivery final : public net::CallListener {
  public:
-  Delivery(HousePost& post, store::DueNotice due) : post_(post), due_(std::move(due)) {}
+  Delivery(NoticePost& post, store::DueNotice due) : post_(post), due_(std::move(due)) {}
   model::TenantId tenant() const { return due_.notice.tenant_id; }
   void begin(net::Client& client, net::ClientRequest request) { call_ = client.call(std::move(request), *this); }
 
@@ -35,16 +36,16 @@ class Delivery final : public net::CallListener {
   void on_body(std::string_view) override {}
   void on_end(net::CallEnd end) override;
 
-  HousePost& post_;
+  NoticePost& post_;
   const store::DueNotice due_;
   int status_ = 0;
   std::unique_ptr<net::Call> call_;
 };
 
-class HousePost final : public Post {
+class NoticePost final : public Post {
  public:
-  HousePost(PostOptions options, store::Store& store, net::Client& client, world::Loop& loop, world::Log& log,
-            world::Metrics& metrics)
+  NoticePost(PostOptions options, store::Store& store, net::Client& client, world::Loop& loop, world::Log& log,
+             world::Metrics& metrics)
       : options_(std::move(options)),
         store_(store),
         client_(client),
@@ -53,7 +54,6 @@ class HousePost final : public Post {
         taken_(metrics.counter("sluice_notices_total", "Webhook calls.", R"(outcome="taken")")),
         failed_(metrics.counter("sluice_notices_total", "Webhook calls.", R"(outcome="failed")")),
         given_up_(metrics.counter("sluice_notices_total", "Webhook calls.", R"(outcome="given_up")")) {}
-  ~HousePost() override { *self_ = nullptr; }
 
   void nudge() override;
   // Records whether the host took `due`.
@@ -67,13 +67,6 @@ class HousePost final : public Post {
   void enqueue(store::DueNotice due);
   void send_waiting();
   void send(store::DueNotice due);
-
-  template <typename F>
-  auto while_alive(F then) {
-    return [self = self_, then = std::move(then)](auto&&... args) mutable {
-      if (*self != nullptr) then(std::forward<decltype(args)>(args)...);
-    };
-  }
 
   const PostOptions options_;
   store::Store& store_;
@@ -93,7 +86,7 @@ class HousePost final : public Post {
   bool again_ = false;  // nudged again meanwhile
   int64_t look_in_ms_ = look_every_ms;
   world::Timer next_look_;
-  std::shared_ptr<HousePost*> self_ = std::make_shared<HousePost*>(this);
+  Lifetime lifetime_;
 };
 
 void Delivery::on_end(net::CallEnd end) {
@@ -101,19 +94,19 @@ void Delivery::on_end(net::CallEnd end) {
   post_.settle(due_, taken, end.failure ? end.what : "it answered " + std::to_string(status_));
 }
 
-void HousePost::nudge() {
+void NoticePost::nudge() {
   if (std::exchange(looking_, true)) {
     again_ = true;
     return;
   }
   next_look_.cancel();
-  loop_.defer(while_alive([this] { look(); }));
+  loop_.defer(lifetime_.guard([this] { look(); }));
 }
 
-void HousePost::look() {
+void NoticePost::look() {
   again_ = false;
   store::due_notices(store_.database(), loop_.now(), due_page,
-                     while_alive([this](Result<std::vector<store::DueNotice>> due) {
+                     lifetime_.guard([this](Result<std::vector<store::DueNotice>> due) {
                        looking_ = false;
                        if (due) {
                          for (auto& notice : due.value()) enqueue(std::move(notice));
@@ -125,18 +118,18 @@ void HousePost::look() {
 }
 
 // Attempts that failed become due again without anybody's nudging.
-void HousePost::look_later() {
+void NoticePost::look_later() {
   next_look_ = loop_.after({std::exchange(look_in_ms_, look_every_ms)}, [this] { nudge(); });
 }
 
-bool HousePost::has_slot_for(model::TenantId tenant) const {
+bool NoticePost::has_slot_for(model::TenantId tenant) const {
   const auto of_tenant =
       std::ranges::count_if(under_way_, [&](const auto& entry) { return entry.second->tenant() == tenant; });
   return of_tenant < limits::due_notices_of_tenant_max &&
          under_way_.size() < static_cast<std::size_t>(options_.at_once_max);
 }
 
-void HousePost::enqueue(store::DueNotice due) {
+void NoticePost::enqueue(store::DueNotice due) {
   if (under_way_.contains(due.notice.id)) return;
   int of_tenant = 0;
   for (const auto& [other, until_ms] : waiting_) {
@@ -146,7 +139,7 @@ void HousePost::enqueue(store::DueNotice due) {
   if (of_tenant < waiting_of_tenant_max) waiting_.push_back({std::move(due), loop_.now().ms + wait_here_ms_max});
 }
 
-void HousePost::send_waiting() {
+void NoticePost::send_waiting() {
   const auto now_ms = loop_.now().ms;
   for (auto& [due, until_ms] : std::exchange(waiting_, {})) {
     if (until_ms <= now_ms) continue;  // it becomes due again
@@ -158,7 +151,7 @@ void HousePost::send_waiting() {
   }
 }
 
-void HousePost::send(store::DueNotice due) {
+void NoticePost::send(store::DueNotice due) {
   const auto id = due.notice.id;
   const auto reach = net::reach_of(due.url, options_.webhook_urls);
   if (reach == net::Reach::nowhere) {
@@ -179,10 +172,10 @@ void HousePost::send(store::DueNotice due) {
   entered.begin(client_, std::move(request));
 }
 
-void HousePost::settle(const store::DueNotice& due, bool taken, const std::string& why) {
+void NoticePost::settle(const store::DueNotice& due, bool taken, const std::string& why) {
   // It is under way until the store knows how it went, or it would be found due again and sent twice. A store that
   // cannot say leaves it due, and it is sent once more.
-  auto settled = while_alive([this, id = due.notice.id](const Result<Unit>&) {
+  auto settled = lifetime_.guard([this, id = due.notice.id](const Result<Unit>&) {
     under_way_.erase(id);
     send_waiting();
     nudge();
@@ -210,7 +203,7 @@ void HousePost::settle(const store::DueNotice& due, bool taken, const std::strin
 
 std::unique_ptr<Post> make_post(PostOptions options, store::Store& store, net::Client& client, world::Loop& loop,
                                 world::Log& log, world::Metrics& metrics) {
-  return std::make_unique<HousePost>(std::move(options), store, client, loop, log, metrics);
+  return std::make_unique<NoticePost>(std::move(options), store, client, loop, log, metrics);
 }
 
 std::string webhook_secret(std::string_view signing_root, model::TenantId tenant) {
