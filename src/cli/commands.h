@@ -9,11 +9,9 @@
 
 #include "base/json.h"
 #include "base/time.h"
-#include "cli/access.h"
 #include "cli/arguments.h"
 #include "cli/console.h"
 #include "cli/remote.h"
-#include "cli/report.h"
 
 namespace sluice::cli {
 
@@ -57,11 +55,6 @@ std::string help_of(const Command& command);
 std::string help_of_group(std::string_view word);
 // The words that may follow this first word.
 std::vector<std::string_view> second_words(std::string_view word);
-
-// ── the rows, by subject ──
-std::span<const Command> talk_commands();      // messages, conversations, runs, approvals
-std::span<const Command> material_commands();  // agents and what they are given
-std::span<const Command> operator_commands();  // tenants, keys, capacity, audit, vault
 
 // ── flags of several commands ──
 inline constexpr std::span<const Flag> no_flags{};

@@ -8,7 +8,7 @@
 
 #include "cli/approver_key_file.h"
 #include "cli/commands.h"
-#include "cli/secret_values.h"
+#include "cli/secrets.h"
 #include "model/gates.h"
 
 namespace sluice::cli {

@@ -1,5 +1,5 @@
-// Values of secrets: from a file, from standard input or typed at the terminal, never from the command line, where
-// the process list and the shell's history would have them.
+// Commands that store, list and destroy secrets, and the values of secrets: from a file, from standard input or typed
+// at the terminal, never from the command line, where the process list and the shell's history would have them.
 #pragma once
 
 #include <map>
