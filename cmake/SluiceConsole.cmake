@@ -24,6 +24,6 @@ function(sluice_console_pack source)
     DEPENDS ${sources} ${web}/build.mjs ${web}/package.json ${web}/package-lock.json ${web}/tsconfig.json
             ${CMAKE_SOURCE_DIR}/cmake/console_pack.mjs
     COMMENT "Packing the console" VERBATIM)
-  set_source_files_properties(${source} PROPERTIES
-    COMPILE_DEFINITIONS SLUICE_CONSOLE_PACK="${pack}" OBJECT_DEPENDS ${pack})
+  set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS SLUICE_CONSOLE_PACK="${pack}")
+  set_property(SOURCE ${source} APPEND PROPERTY OBJECT_DEPENDS ${pack})
 endfunction()

@@ -12,6 +12,6 @@ function(sluice_reference_pack source)
             ${openapi}/reference/words.py ${openapi}/reference/page.html ${openapi}/reference/page.css
             ${openapi}/reference/page.js
     COMMENT "Writing the API reference" VERBATIM)
-  set_source_files_properties(${source} PROPERTIES
-    COMPILE_DEFINITIONS SLUICE_REFERENCE_PACK="${pack}" OBJECT_DEPENDS ${pack})
+  set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS SLUICE_REFERENCE_PACK="${pack}")
+  set_property(SOURCE ${source} APPEND PROPERTY OBJECT_DEPENDS ${pack})
 endfunction()

@@ -2,10 +2,11 @@
 
 #include <utility>
 
-#include "api/assistant/assistant.h"
+#include "api/answers/assets.h"
+#include "api/assistant/turns.h"
 #include "api/console/console.h"
-#include "api/executions/executions.h"
-#include "api/operations/operations.h"
+#include "api/executions/redemption.h"
+#include "api/handlers.h"
 #include "api/request/request_context.h"
 #include "api/request/services.h"
 #include "api/routes.h"
@@ -131,11 +132,12 @@ void admit_service(const RequestPtr& request, const Identity& identity) {
   }
   request->exchange().trust_caller();
   request->exchange().charge_answers(request->services().answer_accounts.of(holder->tenant.id));
-  request->set_holder(holder);
+  request->caller().holder = holder;
   if (is_of_workspace(*request->route()) && !request->enter_workspace()) return request->not_found();
   if (const auto* sandbox = std::get_if<SandboxCaller>(&identity)) {
     if (!may_use_workspace(request, *sandbox)) return;
-    request->set_sandbox(name_of(*sandbox), sandbox->run);
+    request->caller().sandbox = name_of(*sandbox);
+    request->caller().sandbox_run = sandbox->run;
   }
   if (writes(*request->route()) && holder->tenant.status == model::TenantStatus::suspended) {
     return request->problem(model::Slug::tenant_suspended, "This tenant is suspended: it may read, not write.");
@@ -220,7 +222,7 @@ class HttpApis final : public Api {
  public:
   HttpApis(const ApiNeeds& needs, const ApiOptions& options)
       : turns_({needs.engine, needs.store, needs.loop, needs.log}, Millis{options.leave_grace_ms}),
-        console_pack_(options.console_pack.value_or(console::built_in_pack())),
+        console_pack_(options.console_pack.value_or(console_pack())),
         console_(needs.loop, needs.entropy, options.console_session_root, console_pack_),
         services_(needs, options, {turns_, console_, documents_}, routes()) {}
 
@@ -290,7 +292,7 @@ class HttpApis final : public Api {
   assistant::Turns turns_;
   const std::string_view console_pack_;
   console::Console console_;
-  const operations::Documents documents_;
+  const Documents documents_;
   Services services_;
 };
 

@@ -1,5 +1,5 @@
 #include "api/api_fixture.h"
-#include "api/request/traceparent.h"
+#include "api/request/request_context.h"
 #include "api/routes.h"
 
 namespace sluice::api {
@@ -76,7 +76,7 @@ TEST_F(OperationsTest, Clients_without_a_key_cannot_fill_the_log) {
   EXPECT_EQ(lines_of("request served"), before + 1) << "a tenant has a budget of its own";
   loop.advance({60'000});
   EXPECT_EQ(ask_as("GET", "/nope", {})->status, 404);
-  EXPECT_TRUE(logged("requests left out of the log count=")) << "the sum is told";
+  EXPECT_TRUE(logged("requests left out of the log count=")) << "the sum is logged";
 }
 
 TEST_F(OperationsTest, A_tenant_cannot_fill_the_log) {

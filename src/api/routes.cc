@@ -3,16 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "api/admin/admin.h"
-#include "api/agui/agui.h"
-#include "api/assistant/assistant.h"
-#include "api/console/console.h"
-#include "api/executions/executions.h"
+#include "api/handlers.h"
 #include "api/inputs/file_uploads.h"
-#include "api/integration/integration.h"
-#include "api/operations/operations.h"
-#include "api/tables/tables.h"
-#include "api/workflows/workflows.h"
 #include "base/limits.h"
 
 namespace sluice::api {

@@ -2,8 +2,8 @@
 
 #include <set>
 
+#include "api/answers/assets.h"
 #include "api/api_fixture.h"
-#include "api/operations/operations.h"
 
 namespace sluice::api {
 namespace routes_test {
@@ -112,7 +112,7 @@ class RoutesTest : public ApiTest {
 
 TEST_F(RoutesTest, Every_operation_has_its_own_name_and_stands_in_the_openapi_file_I_23) {
   std::set<std::string_view> operations;
-  const std::string_view yaml = operations::openapi_text();
+  const std::string_view yaml = openapi_text();
   for (const Route& route : routes()) {
     EXPECT_TRUE(operations.insert(route.operation).second) << route.operation;
     const auto path_at = yaml.find("\n  " + std::string(route.path) + ":\n");
@@ -136,7 +136,7 @@ TEST_F(RoutesTest, Every_operation_has_its_own_name_and_stands_in_the_openapi_fi
 }
 
 TEST_F(RoutesTest, The_openapi_file_names_exactly_the_problems_of_the_registry_I_23) {
-  const std::string_view yaml = operations::openapi_text();
+  const std::string_view yaml = openapi_text();
   for (const auto& entry : model::problem_registry()) {
     const std::string line = "{slug: " + std::string(entry.name) + ", status: " + std::to_string(entry.status) + "}";
     EXPECT_NE(yaml.find(line), std::string_view::npos) << line;

@@ -1,5 +1,5 @@
 // The small words of the API: ids, times, base64url, numbers of a journal. Refused, or what is written again as it was.
-#include "api/request/traceparent.h"
+#include "api/request/request_context.h"
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/time.h"

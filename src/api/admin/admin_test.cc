@@ -86,11 +86,11 @@ TEST_F(AdminTest, Tenants_and_keys_are_listed_in_pages) {
   EXPECT_EQ(page->text("next_cursor"), acme.id.text());
   EXPECT_EQ(admin("GET", tenant_path() + "/keys")->member("has_more"), "false");
   EXPECT_EQ(admin("GET", tenant_path() + "/keys?starting_after=" + other.key_id.text())->status, 422);
-  const std::string nobody = "/v1/tenants/tnt_00000000000000000000000000";
+  const std::string unknown = "/v1/tenants/tnt_00000000000000000000000000";
   for (const auto& path : Texts{"", "/keys", "/approver-keys", "/keys?starting_after=key_00000000000000000000000000"}) {
-    EXPECT_EQ(admin("GET", nobody + path)->status, 404) << path;
+    EXPECT_EQ(admin("GET", unknown + path)->status, 404) << path;
   }
-  EXPECT_EQ(admin("POST", nobody + "/keys", "{}")->status, 404);
+  EXPECT_EQ(admin("POST", unknown + "/keys", "{}")->status, 404);
 }
 
 TEST_F(AdminTest, Revoking_is_done_once_and_only_within_the_tenant) {

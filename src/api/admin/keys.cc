@@ -1,5 +1,5 @@
-#include "api/admin/admin.h"
 #include "api/answers/pages.h"
+#include "api/handlers.h"
 #include "api/request/audit.h"
 #include "base/bytes.h"
 #include "base/digest.h"

@@ -1,32 +1,43 @@
 // The server itself: its nodes, and the key of its vault.
-#include "api/admin/admin.h"
+#include <limits>
+
+#include "api/handlers.h"
 #include "api/request/audit.h"
-#include "api/request/request_context.h"
+#include "api/request/reading.h"
+#include "api/request/waiting.h"
+#include "base/bytes.h"
+#include "gates/gates.h"
 
 namespace sluice::api::admin {
 namespace {
 
-constexpr int page_rows = 200;
+constexpr int sealed_page_rows = 200;
 
-// Kept alive by the answer it waits for.
-class Rotation final : public std::enable_shared_from_this<Rotation> {
+class Rotation final {
  public:
   explicit Rotation(const RequestPtr& request) : request_(request) {}
 
-  void read_page() {
-    store::sealed_page(request_->database(), after_, page_rows,
-                       [self = shared_from_this()](Result<store::SealedPage> page) {
-                         if (!page) return self->request_->fail(page.error());
-                         self->on_page(std::move(page).take());
+  Task<> run() {
+    int64_t after = 0;
+    do {
+      auto page = co_await found<store::SealedPage>(request_, &store::sealed_page, after, sealed_page_rows);
+      after = page.next;
+      auto resealed = resealed_of(std::move(page));
+      if (!resealed.empty()) resealed_ += co_await found<int>(request_, &store::reseal, std::move(resealed));
+    } while (after != 0);
+    std::string counts;
+    json::Writer writer(counts);
+    writer.begin_object().key("checked").integer(checked_).key("resealed").integer(resealed_);
+    writer.key("unreadable").integer(unreadable_).end_object();
+    record_of_operator(request_, {.action = "vault.rotated", .subject = "vault", .detail = counts},
+                       [request = request_, counts] {
+                         request->answer_json(200, R"({"object":"vault_rotation",)" + counts.substr(1));
                        });
   }
 
  private:
-  using Resealed = store::Resealed;
-
-  void on_page(store::SealedPage page) {
-    after_ = page.next;
-    std::vector<Resealed> resealed;
+  std::vector<store::Resealed> resealed_of(store::SealedPage page) {
+    std::vector<store::Resealed> resealed;
     for (auto& secret : page.secrets) {
       auto before = secret.sealed;
       if (!reseal(secret.tenant_id, vault::context_of(secret), secret.sealed)) continue;
@@ -39,12 +50,7 @@ class Rotation final : public std::enable_shared_from_this<Rotation> {
       if (!reseal(key.tenant_id, vault::context_of(key.id), key.material)) continue;
       resealed.push_back({.key = std::move(key), .before = std::move(before)});
     }
-    if (resealed.empty()) return next();
-    store::reseal(request_->database(), std::move(resealed), [self = shared_from_this()](const Result<int>& written) {
-      if (!written) return self->request_->fail(written.error());
-      self->resealed_ += written.value();
-      self->next();
-    });
+    return resealed;
   }
 
   // False when it is left as it is: it is current, or it cannot be opened.
@@ -58,28 +64,20 @@ class Rotation final : public std::enable_shared_from_this<Rotation> {
     return true;
   }
 
-  void next() {
-    if (after_ != 0) return read_page();
-    std::string counts;
-    json::Writer writer(counts);
-    writer.begin_object().key("checked").integer(checked_).key("resealed").integer(resealed_);
-    writer.key("unreadable").integer(unreadable_).end_object();
-    record_of_operator(request_, {.action = "vault.rotated", .subject = "vault", .detail = counts},
-                       [request = request_, counts] {
-                         request->answer_json(200, R"({"object":"vault_rotation",)" + counts.substr(1));
-                       });
-  }
-
   RequestPtr request_;
-  int64_t after_ = 0;
   int64_t checked_ = 0;
   int64_t resealed_ = 0;
   int64_t unreadable_ = 0;
 };
 
+Task<> rotate(RequestPtr request) {
+  Rotation rotation(request);
+  co_await rotation.run();
+}
+
 }  // namespace
 
-void rotate_vault(const RequestPtr& request) { std::make_shared<Rotation>(request)->read_page(); }
+void rotate_vault(const RequestPtr& request) { start_unowned(rotate(request)); }
 
 // The live nodes that this node knows, itself first.
 void list_nodes(const RequestPtr& request) {
@@ -99,5 +97,72 @@ void list_nodes(const RequestPtr& request) {
   writer.end_array().end_object();
   request->answer_json(200, std::move(body), {{"Cache-Control", "no-store"}});
 }
+
+// ── the chain of what was decided: read, and proven whole ──
+
+namespace {
+
+constexpr std::string_view list_parameters[] = {"after", "limit", "tenant_id"};
+constexpr int audit_page_rows = 500;
+
+std::string page_json(std::vector<model::AuditEntry> entries, std::size_t limit) {
+  const bool has_more = entries.size() > limit;
+  if (has_more) entries.resize(limit);
+  std::string out = R"({"object":"list","data":[)";
+  for (const auto& entry : entries) {
+    if (out.back() != '[') out += ',';
+    model::append_json(out, entry);
+  }
+  out += R"(],"has_more":)";
+  out += has_more ? "true" : "false";
+  out += R"(,"next_cursor":)";
+  return out + (has_more ? '"' + std::to_string(entries.back().number) + '"' : "null") + "}";
+}
+
+// Walks the whole chain a page at a time.
+Task<> verify(RequestPtr request) {
+  int64_t count = 0;  // entries have numbers without gaps
+  std::string head;
+  std::optional<int64_t> broken;
+  while (!broken) {
+    const auto entries = co_await found<std::vector<model::AuditEntry>>(
+        request, &store::audit, std::optional<model::TenantId>(), count, audit_page_rows);
+    if (entries.empty()) break;
+    broken = gates::first_broken_link(entries, head);
+    count = entries.back().number;
+    head = entries.back().sha256;
+  }
+  std::string out;
+  json::Writer writer(out);
+  writer.begin_object().key("object").string("audit_verification").key("ok").boolean(!broken);
+  writer.key("entries").integer(count).key("first_broken");
+  broken ? writer.integer(*broken) : writer.null();
+  writer.key("head_sha256");
+  head.empty() || broken ? writer.null() : writer.string(to_hex(head));
+  writer.end_object();
+  request->answer_json(200, std::move(out));
+}
+
+}  // namespace
+
+void list_audit(const RequestPtr& request) {
+  Findings findings;
+  const Query query(request, list_parameters, findings);
+  const auto limit = static_cast<int>(query.integer("limit", 1, limits::page_max).value_or(limits::page_default));
+  const auto after = query.integer("after", 0, std::numeric_limits<int64_t>::max()).value_or(0);
+  std::optional<model::TenantId> tenant;
+  if (const auto given = query.find("tenant_id")) {
+    tenant = model::TenantId::parse(*given);
+    if (!tenant) query.refuse("tenant_id", "is not the id of a tenant");
+  }
+  if (refused(request, findings)) return;
+  store::audit(request->database(), tenant, after, limit + 1,
+               [request, limit](Result<std::vector<model::AuditEntry>> entries) {
+                 if (!entries) return request->fail(entries.error());
+                 request->answer_json(200, page_json(std::move(entries).take(), static_cast<std::size_t>(limit)));
+               });
+}
+
+void verify_audit(const RequestPtr& request) { start_unowned(verify(request)); }
 
 }  // namespace sluice::api::admin

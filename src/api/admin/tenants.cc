@@ -1,6 +1,6 @@
-#include "api/admin/admin.h"
 #include "api/answers/pages.h"
 #include "api/answers/streaming.h"
+#include "api/handlers.h"
 #include "api/request/request_context.h"
 #include "net/net.h"
 #include "notices/notices.h"

@@ -6,9 +6,9 @@ namespace find_again_test {
 
 class FindAgainTest : public AguiTest {
  protected:
-  void talk(const std::string& run_id, const std::string& said, const std::string& told) {
+  void talk(const std::string& run_id, const std::string& said, const std::string& answer) {
     start(run_id, user(said));
-    agent_says(told);
+    agent_says(answer);
     agent_finishes();
   }
 };
@@ -55,7 +55,7 @@ TEST_F(FindAgainTest, H_2_a_thread_is_returned_in_the_form_of_its_client) {
   const auto messages = get("/agui?threadId=t1&protocolVersion=1.0")->member("messages");
   EXPECT_NE(messages.find(R"("role":"user","content":"one")"), std::string::npos) << messages;
   EXPECT_LT(messages.find("First."), messages.find(R"("content":"two")"));
-  EXPECT_EQ(messages.find("Second"), std::string::npos) << "whoever joins the run gets it as a stream";
+  EXPECT_EQ(messages.find("Second"), std::string::npos) << "a client that joins the run gets it as a stream";
   agent_finishes();
   EXPECT_TRUE(has(get("/agui?threadId=t1&protocolVersion=1.0"), "Second"));
   EXPECT_EQ(get("/agui?threadId=t1")->member("activeRun"), "null");
@@ -69,14 +69,14 @@ TEST_F(FindAgainTest, A_thread_without_messages_is_empty) {
 }
 
 TEST_F(FindAgainTest, A_long_thread_comes_in_pages) {
-  for (const auto& name : Texts{"1", "2", "3"}) talk("r" + name, "said" + name, "told" + name);
+  for (const auto& name : Texts{"1", "2", "3"}) talk("r" + name, "said" + name, "answer" + name);
   const auto newest = get("/agui?threadId=t1&limit=2");
-  EXPECT_TRUE(has(newest, "told2") && has(newest, "told3") && !has(newest, "told1")) << newest->body;
+  EXPECT_TRUE(has(newest, "answer2") && has(newest, "answer3") && !has(newest, "answer1")) << newest->body;
   const auto page = newest->member("page");
   EXPECT_TRUE(page.starts_with(R"({"truncated":true,"cursor":"run_)")) << page;
   const auto cursor = page.substr(page.find("run_"), 30);
   const auto oldest = get("/agui?threadId=t1&limit=2&before=" + cursor);
-  EXPECT_TRUE(has(oldest, "told1") && !has(oldest, "told2")) << oldest->body;
+  EXPECT_TRUE(has(oldest, "answer1") && !has(oldest, "answer2")) << oldest->body;
   EXPECT_EQ(oldest->member("page"), R"({"truncated":false})");
   for (const auto& wrong : Texts{"limit=0", "limit=101", "limit=x", "before=r1"}) {
     EXPECT_EQ(get("/agui?threadId=t1&" + wrong)->status, 422) << wrong;
@@ -100,7 +100,7 @@ TEST_F(FindAgainTest, H_2_a_thread_shows_what_an_active_run_sent_before_it_waite
   start("r1", user("one"));
   agent_says("Before.");
   agent_asks({a_call("toolu_a")});
-  EXPECT_TRUE(has(get("/agui?threadId=t1"), "Before.")) << "as long as it waits nobody can join it";
+  EXPECT_TRUE(has(get("/agui?threadId=t1"), "Before.")) << "no client can join a run that waits";
   EXPECT_EQ(start("r2", user("one") + "," + result("toolu_a", "mine"))->status, 200);
   agent_says(R"({"id":"toolu_a","name":"pick","status":"succeeded","result":"mine"})", model::EventKind::step);
   agent_says("After.");
@@ -126,7 +126,7 @@ TEST_F(FindAgainTest, Messages_sent_by_v1_are_part_of_the_thread) {
   agent_says("Heard.");
   const auto thread = get("/agui?threadId=t1");
   EXPECT_TRUE(has(thread, "from elsewhere") && has(thread, "Heard.")) << thread->body;
-  EXPECT_TRUE(thread->member("activeRun").starts_with(R"({"runId":"run_)")) << "nobody gave it another name";
+  EXPECT_TRUE(thread->member("activeRun").starts_with(R"({"runId":"run_)")) << "no client gave it another name";
 }
 
 TEST_F(FindAgainTest, H_2_a_run_is_cancelled_by_its_name) {

@@ -1,4 +1,4 @@
-#include "api/agui/run_input.h"
+#include "api/agui/agui.h"
 
 #include <algorithm>
 #include <array>

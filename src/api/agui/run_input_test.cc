@@ -1,5 +1,5 @@
 // What an AG-UI client may post (H-2, H-6).
-#include "api/agui/run_input.h"
+#include "api/agui/agui.h"
 
 #include "api/agui/agui_fixture.h"
 

@@ -90,8 +90,8 @@ TEST_F(StartRunTest, An_agent_is_named_by_its_id_or_its_name_and_keeps_its_threa
   EXPECT_EQ("/v1/agents/" + agent.last.agent.id.text(), path);
   agent_finishes();
   EXPECT_EQ(at("default", "r4")->status, 422);
-  for (const auto& nobody : Texts{"nobody", "agt_00000000000000000000000000", other.agent.text()}) {
-    EXPECT_EQ(at(nobody, "r5")->status, 404) << nobody;
+  for (const auto& unknown : Texts{"unknown", "agt_00000000000000000000000000", other.agent.text()}) {
+    EXPECT_EQ(at(unknown, "r5")->status, 404) << unknown;
   }
 }
 
@@ -238,7 +238,7 @@ TEST_F(StartRunTest, I_14_an_answer_covers_what_waits_once_and_nothing_else) {
 TEST_F(StartRunTest, I_15_a_gate_that_names_nothing_is_still_a_humans) {
   start_and_ask("r1", {});
   EXPECT_EQ(start("r2", result("toolu_1", "x"))->status, 422);
-  EXPECT_EQ(status(), "pending") << "nobody decided";
+  EXPECT_EQ(status(), "pending") << "no decision was made";
 }
 
 // ── the client's own tools ──

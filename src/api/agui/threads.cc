@@ -1,4 +1,4 @@
-#include "api/agui/threads.h"
+#include "api/agui/agui.h"
 
 #include <algorithm>
 #include <memory>
@@ -6,106 +6,18 @@
 #include <utility>
 #include <vector>
 
-#include "api/answers/journal_walk.h"
+#include "api/answers/streaming.h"
+#include "api/request/waiting.h"
+#include "base/check.h"
 #include "base/json.h"
 #include "wire/wire.h"
 
 namespace sluice::api::agui {
 namespace {
 
-// Reads the runs, newest first as the store has them, and gathers their messages, oldest first. Kept alive by the
-// answer it waits for.
-class ThreadReading final : public std::enable_shared_from_this<ThreadReading> {
- public:
-  ThreadReading(const RequestPtr& request, ThreadPart part, Callback<void(const ThreadNow&)> then)
-      : request_(request), part_(part), then_(std::move(then)) {}
-
-  void begin(model::ConversationId conversation) {
-    store::runs(request_->database(), request_->tenant().id, {.conversation = conversation},
-                {.limit = part_.limit, .starting_after = part_.before},
-                [self = shared_from_this()](const Result<store::Page<model::Run>>& page) {
-                  if (!page) return self->request_->fail(page.error());
-                  self->runs_ = page.value().rows;
-                  std::ranges::reverse(self->runs_);
-                  if (page.value().has_more) self->now_.cursor = self->runs_.front().id.text();
-                  self->read_next();
-                });
-  }
-
- private:
-  void read_next() {
-    if (done_ == runs_.size()) return find_newest();
-    history_.emplace(runs_[done_]);
-    store::message(request_->database(), request_->tenant().id, runs_[done_].user_message_id,
-                   [self = shared_from_this()](const Result<store::StoredMessage>& stored) {
-                     if (!stored) return self->request_->fail(stored.error());
-                     // A client sees what stands now.
-                     if (stored.value().is_replaced) return self->pass_over();
-                     const auto message = model::message_from_json(stored.value().json);
-                     if (message) self->history_->set_user_text(message.value().content);
-                     self->walk();
-                   });
-  }
-
-  void walk() {
-    walk_journal(
-        request_, runs_[done_].id, {},
-        [self = shared_from_this()](const journal::Committed& news) {
-          self->history_->apply(news);
-          return true;
-        },
-        [self = shared_from_this()](const model::Run& run) {
-          const bool is_first = !self->has_shown_ && self->now_.cursor.empty();
-          self->has_shown_ = true;
-          if (is_first) self->add(self->history_->earlier_messages());
-          self->runs_[self->done_++] = run;
-          // An active run is added when it is known how a client joins it.
-          if (!self->goes_on(run)) self->add(self->history_->messages());
-          self->read_next();
-        });
-  }
-
-  void pass_over() {
-    runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(done_));
-    read_next();
-  }
-
-  // It is the thread's newest, and is not over.
-  bool goes_on(const model::Run& run) const {
-    return !part_.before && done_ == runs_.size() && !model::is_over(run.state);
-  }
-
-  void add(const std::string& messages) {
-    if (!messages.empty()) now_.messages += (now_.messages.empty() ? "" : ",") + messages;
-  }
-
-  // The name of the newest run's last part, as the client knows it.
-  void find_newest() {
-    if (runs_.empty() || !goes_on(runs_.back())) return then_(now_);
-    now_.newest_run = runs_.back().id.text();
-    now_.waits = runs_.back().state == model::RunState::parked;
-    now_.interrupts = history_->interrupts();
-    store::agui_runs_of(request_->database(), runs_.back().id,
-                        [self = shared_from_this()](const Result<std::vector<journal::AguiRun>>& named) {
-                          if (!named) return self->request_->fail(named.error());
-                          const bool is_named = !named.value().empty();
-                          if (is_named) self->now_.newest_run = named.value().back().run_id;
-                          // A client cannot join a run that waits, or one that has no name of a client.
-                          const bool is_joined = self->part_.is_joined && is_named && !self->now_.waits;
-                          self->add(is_joined ? self->history_->messages_before_stream() : self->history_->messages());
-                          self->then_(self->now_);
-                        });
-  }
-
-  RequestPtr request_;
-  const ThreadPart part_;
-  Callback<void(const ThreadNow&)> then_;
-  ThreadNow now_;
-  std::vector<model::Run> runs_;
-  std::size_t done_ = 0;
-  bool has_shown_ = false;
-  std::optional<wire::AguiHistory> history_;
-};
+void add_messages(ThreadNow& now, const std::string& messages) {
+  if (!messages.empty()) now.messages += (now.messages.empty() ? "" : ",") + messages;
+}
 
 constexpr int searched_page_max = 50;
 constexpr int searched_runs_max = 1'000;
@@ -137,74 +49,16 @@ PromptBeginning beginning_of(const model::RunEvent& accepted, std::string_view p
   return out;
 }
 
-// Looks through the runs, newest first. The newest that a client began has all messages of the user that count, where
-// the client sends what it shows: if that does not know the id, no run is looked at besides. Kept alive by the answer
-// it waits for.
-class PromptSearch final : public std::enable_shared_from_this<PromptSearch> {
- public:
-  PromptSearch(const RequestPtr& request, model::ConversationId conversation, std::string prompt_id,
-               Callback<void(std::optional<model::MessageId>)> then)
-      : request_(request), conversation_(conversation), prompt_id_(std::move(prompt_id)), then_(std::move(then)) {}
+Task<store::Page<model::Run>> read_runs(const RequestPtr& request, model::ConversationId conversation, int limit,
+                                        std::optional<model::RunId> before) {
+  co_return co_await found<store::Page<model::Run>>(
+      request, &store::runs, request->tenant().id, store::RunFilter{.conversation = conversation},
+      store::PageQuery<model::RunId>{.limit = limit, .starting_after = before});
+}
 
-  void read_page(std::optional<model::RunId> after) {
-    store::runs(request_->database(), request_->tenant().id, {.conversation = conversation_},
-                {.limit = searched_page_max, .starting_after = after},
-                [self = shared_from_this()](const Result<store::Page<model::Run>>& page) {
-                  if (!page) return self->request_->fail(page.error());
-                  self->runs_ = page.value().rows;
-                  self->has_more_ = page.value().has_more;
-                  self->index_ = 0;
-                  self->look();
-                });
-  }
-
- private:
-  void look() {
-    if (index_ == runs_.size()) {
-      if (has_more_ && seen_ < (is_known_ ? searched_runs_max : runs_of_brief_clients_max))
-        return read_page(runs_.back().id);
-      // It came with a history that the thread began with: then all runs are about what follows it.
-      return then_(is_known_ ? oldest_ : std::nullopt);
-    }
-    request_->store().read(
-        runs_[index_].id, {}, 1, [self = shared_from_this()](const Result<journal::JournalPage>& page) {
-          if (!page) return self->request_->fail(page.error());
-          const auto& events = page.value().events;
-          self->see(events.empty() ? PromptBeginning{} : beginning_of(events.front().event(), self->prompt_id_));
-        });
-  }
-
-  void see(const PromptBeginning& beginning) {
-    oldest_ = runs_[index_++].user_message_id;
-    ++seen_;
-    if (beginning.asks) return check_found();
-    const bool is_brief = beginning.prompts <= 1;
-    if (beginning.is_of_client && !is_known_ && !beginning.knows && !is_brief) return then_(std::nullopt);
-    is_known_ |= beginning.knows;
-    look();
-  }
-
-  // What was replaced already is not what the client shows.
-  void check_found() {
-    store::message(request_->database(), request_->tenant().id, *oldest_,
-                   [self = shared_from_this()](const Result<store::StoredMessage>& message) {
-                     if (!message) return self->request_->fail(message.error());
-                     if (message.value().is_replaced) return self->look();
-                     self->then_(self->oldest_);
-                   });
-  }
-
-  RequestPtr request_;
-  const model::ConversationId conversation_;
-  const std::string prompt_id_;
-  Callback<void(std::optional<model::MessageId>)> then_;
-  std::vector<model::Run> runs_;
-  std::size_t index_ = 0;
-  int seen_ = 0;
-  bool has_more_ = false;
-  bool is_known_ = false;
-  std::optional<model::MessageId> oldest_;
-};
+auto read_message(const RequestPtr& request, model::MessageId message) {
+  return found<store::StoredMessage>(request, &store::message, request->tenant().id, message);
+}
 
 class Frames {
  public:
@@ -242,14 +96,71 @@ class Frames {
 
 }  // namespace
 
-void read_thread(const RequestPtr& request, model::ConversationId conversation, ThreadPart part,
-                 Callback<void(const ThreadNow&)> then) {
-  std::make_shared<ThreadReading>(request, part, std::move(then))->begin(conversation);
+Task<ThreadNow> read_thread(const RequestPtr& request, model::ConversationId conversation, ThreadPart part) {
+  ThreadNow now;
+  const auto page = co_await read_runs(request, conversation, part.limit, part.before);
+  if (page.has_more) now.cursor = page.rows.back().id.text();
+  std::optional<model::Run> newest;  // of those whose messages count
+  std::optional<wire::AguiHistory> history;
+  for (auto run = page.rows.rbegin(); run != page.rows.rend(); ++run) {
+    const auto stored = co_await read_message(request, run->user_message_id);
+    if (stored.is_replaced) continue;  // a client sees what stands now
+    history.emplace(*run);
+    if (const auto message = model::message_from_json(stored.json)) history->set_user_text(message.value().content);
+    const bool is_first = !newest;
+    newest = co_await walk_journal(request, run->id, {}, [&](const journal::Committed& news) {
+      history->apply(news);
+      return true;
+    });
+    if (is_first && now.cursor.empty()) add_messages(now, history->earlier_messages());
+    // Only the thread's newest run can be active. It is added when it is known how a client joins it.
+    const bool is_last = !part.before && std::next(run) == page.rows.rend();
+    if (!is_last || model::is_over(newest->state)) add_messages(now, history->messages());
+  }
+  if (!newest || part.before || model::is_over(newest->state)) co_return now;
+
+  // The name of the run's last part, as the client knows it.
+  const auto named = co_await found<std::vector<journal::AguiRun>>(request, &store::agui_runs_of, newest->id);
+  now.newest_run = named.empty() ? newest->id.text() : named.back().run_id;
+  now.waits = newest->state == model::RunState::parked;
+  now.interrupts = history->interrupts();
+  // A client cannot join a run that waits, or one that has no name of a client.
+  const bool is_joined = part.is_joined && !named.empty() && !now.waits;
+  add_messages(now, is_joined ? history->messages_before_stream() : history->messages());
+  co_return now;
 }
 
-void find_earlier_prompt(const RequestPtr& request, model::ConversationId conversation, std::string prompt_id,
-                         Callback<void(std::optional<model::MessageId>)> then) {
-  std::make_shared<PromptSearch>(request, conversation, std::move(prompt_id), std::move(then))->read_page(std::nullopt);
+// Looks through the runs, newest first. The newest that a client began has all messages of the user that count, if the
+// client sends what it shows: if that run does not know the id, no other run is looked at.
+Task<std::optional<model::MessageId>> find_earlier_prompt(const RequestPtr& request, model::ConversationId conversation,
+                                                          std::string prompt_id) {
+  std::optional<model::RunId> after;
+  std::optional<model::MessageId> oldest;
+  bool is_known = false;
+  for (int seen = 0;;) {
+    const auto page = co_await read_runs(request, conversation, searched_page_max, after);
+    for (const auto& run : page.rows) {
+      const auto first = co_await read_first_event(request, run.id);
+      const auto beginning =
+          first.events.empty() ? PromptBeginning{} : beginning_of(first.events.front().event(), prompt_id);
+      oldest = run.user_message_id;
+      ++seen;
+      if (beginning.asks) {
+        // A message that was replaced already is not what the client shows.
+        const auto message = co_await read_message(request, *oldest);
+        if (message.is_replaced) continue;
+        co_return oldest;
+      }
+      const bool is_brief = beginning.prompts <= 1;
+      if (beginning.is_of_client && !is_known && !beginning.knows && !is_brief) co_return std::nullopt;
+      is_known |= beginning.knows;
+    }
+    // A message that is known and was not found came with a history that the thread began with: then all runs are about
+    // what follows it.
+    const bool looks_on = page.has_more && seen < (is_known ? searched_runs_max : runs_of_brief_clients_max);
+    if (!looks_on) co_return is_known ? oldest : std::nullopt;
+    after = page.rows.back().id;
+  }
 }
 
 std::string settled_stream(wire::Format format, const model::AguiNames& names, std::string_view messages) {
@@ -260,6 +171,121 @@ std::string settled_stream(wire::Format format, const model::AguiNames& names, s
   frames.add(frames.named("RUN_FINISHED") + R"(,"outcome":{"type":"success"})" +
              (is_tanstack ? R"(,"metadata":{"tanstack":{"finishReason":"stop"}}})" : "}"));
   return frames.take();
+}
+
+namespace {
+
+struct UiMessage {
+  std::string id;
+  std::string role;
+  std::vector<std::string> parts;  // JSON objects
+  std::vector<std::string> call_ids;
+};
+
+std::string text_in(json::Value object, std::string_view name) {
+  const auto value = object.find(name);
+  return std::string(value ? value->string().value_or("") : "");
+}
+
+// The text of a text, or of its parts.
+std::string content_of(json::Value message) {
+  const auto content = message.find("content");
+  if (!content || content->kind() != json::Kind::array) return text_in(message, "content");
+  std::string out;
+  content->each_element([&](json::Value part) { out += (out.empty() ? "" : "\n") + text_in(part, "text"); });
+  return out;
+}
+
+std::string text_part(std::string_view type, std::string_view content) {
+  std::string out;
+  json::Writer(out).begin_object().key("type").string(type).key("content").string(content).end_object();
+  return out;
+}
+
+std::string call_part(json::Value call) {
+  const auto function = call.find("function").value_or(json::Value());
+  std::string out;
+  json::Writer writer(out);
+  writer.begin_object().key("type").string("tool-call").key("id").string(text_in(call, "id"));
+  writer.key("name").string(text_in(function, "name")).key("arguments").string(text_in(function, "arguments"));
+  writer.key("state").string("input-complete").end_object();
+  return out;
+}
+
+std::string result_part(json::Value message) {
+  const auto error = text_in(message, "error");
+  std::string out;
+  json::Writer writer(out);
+  writer.begin_object().key("type").string("tool-result").key("toolCallId").string(text_in(message, "toolCallId"));
+  writer.key("content").string(content_of(message)).key("state").string(error.empty() ? "complete" : "error");
+  if (!error.empty()) writer.key("error").string(error);
+  writer.end_object();
+  return out;
+}
+
+class UiMessages {
+ public:
+  void take(json::Value message) {
+    const auto role = text_in(message, "role");
+    if (role == "reasoning") {
+      thoughts_.push_back(text_part("thinking", content_of(message)));
+    } else if (role == "tool") {
+      take_result(message);
+    } else if (role == "user" || role == "system" || role == "developer") {
+      made_.push_back(
+          {text_in(message, "id"), role == "user" ? role : "system", {text_part("text", content_of(message))}, {}});
+    } else if (role == "assistant") {
+      take_turn(message);
+    }
+  }
+
+  std::string json() {
+    if (!thoughts_.empty()) made_.push_back({"thoughts", "assistant", std::move(thoughts_), {}});
+    std::string out = "[";
+    for (const auto& message : made_) {
+      if (out.size() > 1) out += ',';
+      json::Writer writer(out);
+      writer.begin_object().key("id").string(message.id).key("role").string(message.role).key("parts").begin_array();
+      for (const auto& part : message.parts) writer.raw(part);
+      writer.end_array().end_object();
+    }
+    return out + "]";
+  }
+
+ private:
+  void take_turn(json::Value message) {
+    UiMessage made{text_in(message, "id"), "assistant", std::exchange(thoughts_, {}), {}};
+    if (auto text = content_of(message); !text.empty()) made.parts.push_back(text_part("text", text));
+    if (const auto calls = message.find("toolCalls")) {
+      calls->each_element([&](json::Value call) {
+        made.parts.push_back(call_part(call));
+        made.call_ids.push_back(text_in(call, "id"));
+      });
+    }
+    made_.push_back(std::move(made));
+  }
+
+  void take_result(json::Value message) {
+    const auto call_id = text_in(message, "toolCallId");
+    for (auto turn = made_.rbegin(); turn != made_.rend(); ++turn) {
+      if (std::ranges::find(turn->call_ids, call_id) == turn->call_ids.end()) continue;
+      turn->parts.push_back(result_part(message));
+      return;
+    }
+  }
+
+  std::vector<UiMessage> made_;
+  std::vector<std::string> thoughts_;  // of the turn that comes
+};
+
+}  // namespace
+
+std::string ui_messages(std::string_view messages) {
+  const auto document = json::Document::parse(messages);
+  SLUICE_CHECK(static_cast<bool>(document));  // we wrote it
+  UiMessages gathered;
+  document.value().root().each_element([&](json::Value message) { gathered.take(message); });
+  return gathered.json();
 }
 
 }  // namespace sluice::api::agui

@@ -1,4 +1,4 @@
-#include "api/agui/ui_messages.h"
+#include "api/agui/agui.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,23 @@
 #include "base/check.h"
 #include "base/digest.h"
 
+// The assembler puts the files into the program as they are; a string literal of their size is more than a compiler
+// must take.
+#define SLUICE_FILE_IN_PROGRAM(name, path)                                                          \
+  __asm__(".section .rodata\n" #name "_begin:\n.incbin \"" path "\"\n" #name "_end:\n.previous\n"); \
+  extern "C" const char name##_begin[];                                                             \
+  extern "C" const char name##_end[]
+
+#ifdef SLUICE_CONSOLE_PACK
+SLUICE_FILE_IN_PROGRAM(sluice_console, SLUICE_CONSOLE_PACK);
+#endif
+SLUICE_FILE_IN_PROGRAM(sluice_openapi, SLUICE_OPENAPI_FILE);
+SLUICE_FILE_IN_PROGRAM(sluice_reference, SLUICE_REFERENCE_PACK);
+
 namespace sluice::api {
 namespace {
+
+std::string_view between(const char* begin, const char* end) { return {begin, static_cast<std::size_t>(end - begin)}; }
 
 struct Ending {
   std::string_view ending;
@@ -70,6 +85,18 @@ bool accepts_gzip(std::string_view list) {
 }
 
 }  // namespace
+
+std::string_view console_pack() {
+#ifdef SLUICE_CONSOLE_PACK
+  return between(sluice_console_begin, sluice_console_end);
+#else
+  return {};
+#endif
+}
+
+std::string_view openapi_text() { return between(sluice_openapi_begin, sluice_openapi_end); }
+
+std::string_view reference_pack() { return between(sluice_reference_begin, sluice_reference_end); }
 
 Assets::Assets(std::string_view pack) {
   if (pack.empty()) return;

@@ -1,4 +1,5 @@
-// Pages that are part of the program (the console, the API reference), as the build packed them.
+// Files that are part of the program: the console's pages, the API reference, and the description of the API from which
+// the reference was made.
 #pragma once
 
 #include <string>
@@ -33,5 +34,18 @@ class Assets final {
 // Answers with the asset, gzipped if the client accepts that, or with 304 if the client has it. `headers` are added,
 // among them Cache-Control.
 void answer_asset(const RequestPtr& request, const Asset& asset, net::Headers headers);
+
+// The console's pages as the build packed them; empty if the program was built without a console.
+std::string_view console_pack();
+// openapi/openapi.yaml.
+std::string_view openapi_text();
+// "index.html", and "policy", the Content-Security-Policy that it needs.
+std::string_view reference_pack();
+
+// Both as they are sent, made once per server.
+struct Documents {
+  Assets reference{reference_pack()};
+  SharedBytes openapi = std::make_shared<const std::string>(openapi_text());
+};
 
 }  // namespace sluice::api

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "api/request/open_answers.h"
-#include "api/request/worker_job.h"
+#include "api/request/services.h"
+#include "api/request/waiting.h"
 #include "workspace/workspace.h"
 
 namespace sluice::api {
@@ -33,26 +33,21 @@ std::string disposition(std::string_view how, std::string_view name) {
   return std::string(how) + "; filename=\"" + plain + "\"; filename*=UTF-8''" + exact;
 }
 
-// Owned by OpenAnswers from the first byte to the last; the connection has weak pointers only.
-class Sending final : public OpenAnswer, public std::enable_shared_from_this<Sending> {
+// Owned by OpenAnswers from the first byte to the last.
+class Sending final : public OpenAnswer {
  public:
   Sending(RequestPtr request, files::Content content) : request_(std::move(request)), content_(std::move(content)) {}
 
   void begin(net::Headers headers) {
     request_->start_stream(std::move(headers));
-    request_->services().open_answers.keep(shared_from_this());
-    request_->exchange().on_drained([weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->go_on();
-    });
-    request_->exchange().on_gone([weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->leave();
-    });
+    request_->exchange().on_drained(lifetime_.guard([this] { write_on(); }));
+    request_->exchange().on_gone(lifetime_.guard([this] { leave(); }));
     if (request_->exchange().gone()) return leave();
-    go_on();
+    write_on();
   }
 
  private:
-  void go_on() {
+  void write_on() {
     if (ended_ || writing_) return;
     writing_ = true;  // a write may drain at once
     auto& exchange = request_->exchange();
@@ -81,6 +76,7 @@ class Sending final : public OpenAnswer, public std::enable_shared_from_this<Sen
   std::size_t at_ = 0;
   bool writing_ = false;
   bool ended_ = false;
+  Lifetime lifetime_;
 };
 
 struct Download {
@@ -100,7 +96,7 @@ void send(const RequestPtr& request, files::Content content, const Download& dow
     return request->answer(200, download.type, std::string(content.bytes), std::move(headers));
   }
   headers.add("Content-Type", download.type);
-  std::make_shared<Sending>(request, std::move(content))->begin(std::move(headers));
+  request->services().open_answers.open<Sending>(request, std::move(content)).begin(std::move(headers));
 }
 
 void send_kept(const RequestPtr& request, model::TenantId tenant, const std::string& sha256, Download download) {

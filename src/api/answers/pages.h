@@ -1,4 +1,5 @@
-// Lists: reads the cursors of a request and writes a page of rows as JSON.
+// Lists and single records: reads the cursors of a request, writes pages of rows as JSON, and has the handlers of
+// records that need nothing of their own.
 #pragma once
 
 #include <charconv>
@@ -92,10 +93,7 @@ std::string page_json(const store::Page<Row>& page, const store::PageQuery<AnyId
   return out += '}';
 }
 
-template <typename AnyId>
-bool has_cursor(const store::PageQuery<AnyId>& query) {
-  return query.starting_after || query.ending_before;
-}
+bool has_cursor(const auto& query) { return query.starting_after || query.ending_before; }
 
 template <typename AnyId>
 void refuse_cursor(const RequestPtr& request, const store::PageQuery<AnyId>& query) {
@@ -141,6 +139,111 @@ void answer_page_of(const RequestPtr& request, const store::PageQuery<AnyId>& qu
   look([request, query](const auto& whole) {
     return whole ? refuse_cursor(request, query) : request->fail(whole.error());
   });
+}
+
+// ── handlers of records: each takes the operation of the store that does it, list_rows<model::Skill>(request,
+// &store::skills). `hide` removes from a row what the caller may not see. ──
+
+template <typename Row, typename List>
+void list_rows(const RequestPtr& request, List list, void (*hide)(const RequestPtr&, Row&) = nullptr) {
+  const auto query = read_page_query<decltype(Row::id)>(request);
+  if (!query) return;
+  list(request->database(), request->tenant().id, *query, [request, query, hide](Result<store::Page<Row>> page) {
+    if (page && hide != nullptr) {
+      for (auto& row : page.value().rows) hide(request, row);
+    }
+    answer_page(request, *query, page);
+  });
+}
+
+// Calls `then` with the row that the path names, or answers 404.
+template <typename Row, typename Get>
+void with_row(const RequestPtr& request, Get get, Callback<void(Row)> then) {
+  const auto id = request->path_id<decltype(Row::id)>();
+  if (!id) return request->not_found();
+  get(request->database(), request->tenant().id, *id, [request, then = std::move(then)](Result<Row> row) mutable {
+    row ? then(std::move(row).take()) : request->fail(row.error());
+  });
+}
+
+template <typename Row, typename Get>
+void get_row(const RequestPtr& request, Get get, void (*hide)(const RequestPtr&, Row&) = nullptr) {
+  with_row<Row>(request, get, [request, hide](Row row) {
+    if (hide != nullptr) hide(request, row);
+    request->answer_json(200, model::to_json(row));
+  });
+}
+
+// `in_use` is the detail of the problem if the store refuses to delete.
+template <typename Row, typename Delete>
+void delete_row(const RequestPtr& request, Delete remove, std::string_view in_use) {
+  const auto id = request->path_id<decltype(Row::id)>();
+  if (!id) return request->not_found();
+  remove(request->database(), request->tenant().id, *id, [request, in_use](const Result<Unit>& deleted) {
+    if (deleted) return request->no_content();
+    if (deleted.error().kind != ErrorKind::conflict) return request->fail(deleted.error());
+    request->problem(model::Slug::resource_in_use, in_use);
+  });
+}
+
+// Answers with the id of the row that has the name, so that the client can use that row. Reads the list page by page.
+template <typename Row, typename List>
+void answer_name_conflict(const RequestPtr& request, List list, std::string name, std::string_view detail,
+                          std::optional<decltype(Row::id)> after = {}) {
+  const store::PageQuery<decltype(Row::id)> query{.limit = limits::page_max, .starting_after = after};
+  list(request->database(), request->tenant().id, query,
+       [request, list, name, detail](const Result<store::Page<Row>>& page) {
+         if (!page) return request->fail(page.error());
+         model::Problem problem{.slug = model::Slug::name_conflict, .detail = std::string(detail)};
+         for (const auto& row : page.value().rows) {
+           if (row.name == name) problem.conflicting_resource_id = row.id.text();
+         }
+         const bool look_on = !problem.conflicting_resource_id && page.value().has_more;
+         if (look_on) return answer_name_conflict<Row>(request, list, name, detail, page.value().rows.back().id);
+         request->problem(problem);
+       });
+}
+
+template <typename Row, typename List>
+void fail_to_name(const RequestPtr& request, List list, const Error& error, const std::string& name,
+                  std::string_view detail = "Another one has this name.") {
+  if (error.kind == ErrorKind::conflict) return answer_name_conflict<Row>(request, list, name, detail);
+  request->fail(error);
+}
+
+// Reads a row from the body and creates it. `list` finds the row that has the name already.
+template <typename Row, typename Create, typename List>
+void create_row(const RequestPtr& request, NameList names, Row (*read)(const Fields&), Create create, List list,
+                std::string_view path) {
+  const auto body = read_body(request);
+  if (!body) return;
+  Findings findings;
+  Row made = read(Fields(body->root(), "", names, findings));
+  if (refused(request, findings)) return;
+  made.id = request->ids().make<decltype(Row::id)>();
+  made.tenant_id = request->tenant().id;
+  made.created_at = made.updated_at = request->now();
+  create(request->database(), made, [request, list, path, made](const Result<Unit>& kept) {
+    if (!kept) return fail_to_name<Row>(request, list, kept.error(), made.name);
+    request->created(std::string(path) + made.id.text(), model::to_json(made));
+  });
+}
+
+template <typename Row, typename Patch, typename Update, typename List>
+void update_row(const RequestPtr& request, NameList names, Patch (*read)(const Fields&), Update update, List list) {
+  const auto id = request->path_id<decltype(Row::id)>();
+  if (!id) return request->not_found();
+  const auto body = read_body(request);
+  if (!body) return;
+  Findings findings;
+  auto patch = read(Fields(body->root(), "", names, findings));
+  if (refused(request, findings)) return;
+  const std::string name = patch.name.value_or("");
+  update(request->database(), request->tenant().id, *id, std::move(patch), request->now(),
+         [request, list, name](const Result<Row>& changed) {
+           if (!changed) return fail_to_name<Row>(request, list, changed.error(), name);
+           request->answer_json(200, model::to_json(changed.value()));
+         });
 }
 
 }  // namespace sluice::api

@@ -1,27 +1,23 @@
 // What the handlers of chats share: finding a chat, its files, and the stream of a turn.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
-#include "api/request/request_context.h"
+#include "api/request/waiting.h"
 
 namespace sluice::api::assistant {
 
-struct TurnOpening {
-  model::Run run;
-  bool keeps_on = false;  // the turn continues without a reader
-  int64_t after = -1;     // the last frame that the browser has
-};
-// Streams the frames of a turn to a browser, which counts as its reader until the stream ends.
-void open_turn_stream(const RequestPtr& request, const TurnOpening& opening);
-
-// Calls `then` with a chat of the caller that was not deleted, or answers 404.
-void with_chat(const RequestPtr& request, model::ConversationId id, Callback<void(const model::Conversation&)> then);
+// A chat of the caller that was not deleted; otherwise the answer is 404.
+Task<model::Conversation> chat_named(const RequestPtr& request, std::optional<model::ConversationId> id);
 // The same for the chat that the path names.
-void with_chat_of_path(const RequestPtr& request, Callback<void(const model::Conversation&)> then);
+Task<model::Conversation> chat_of_path(const RequestPtr& request);
 
-// Reads all files of a chat, page by page, and appends them to `files`. Answers the request if something fails.
-void read_files(const RequestPtr& request, model::ConversationId chat, std::vector<model::BagFile> files,
-                Callback<void(const std::vector<model::BagFile>&)> then);
+// All files of a chat.
+Task<std::vector<model::BagFile>> read_files(const RequestPtr& request, model::ConversationId chat);
+
+// The title of a chat without a name: the first line of its first message.
+std::string title_of(std::string_view message);
 
 }  // namespace sluice::api::assistant

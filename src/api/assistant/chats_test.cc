@@ -20,12 +20,12 @@ TEST_F(ChatsTest, A_2_a_reload_shows_the_messages_of_the_stream) {  // A-2
   agent_says(R"({"id":"s","name":"bash","status":"running","args":{"command":"ls"}})", model::EventKind::step);
   agent_says(R"({"id":"s","name":"bash","status":"succeeded","result":"x","durationMs":1})", model::EventKind::step);
   agent_finishes();
-  const auto told = chat(id);
-  EXPECT_EQ(told->status, 200);
-  EXPECT_EQ(told->text("title"), "Count");
-  EXPECT_EQ(told->member("running"), "null");
-  EXPECT_EQ(told->member("hasMore"), "false");
-  const auto messages = told->member("messages");
+  const auto shown = chat(id);
+  EXPECT_EQ(shown->status, 200);
+  EXPECT_EQ(shown->text("title"), "Count");
+  EXPECT_EQ(shown->member("running"), "null");
+  EXPECT_EQ(shown->member("hasMore"), "false");
+  const auto messages = shown->member("messages");
   EXPECT_NE(messages.find(R"("role":"user","content":[{"type":"text","text":"Count\nplease"}])"), std::string::npos);
   // The message in the frame is the message that is kept, to the byte.
   const auto at = stream->body.find(R"("message":)") + 10;
@@ -43,18 +43,18 @@ TEST_F(ChatsTest, A_5_a_chat_is_deleted_by_the_assistant_alone_and_then_gone_eve
   EXPECT_EQ(remove("/api/assistant/chats/" + id)->status, 204);
   EXPECT_EQ(get(plain)->status, 404);
   EXPECT_EQ(get(plain + "/messages")->status, 404);
-  EXPECT_EQ(patch(plain, R"({"status":"active"})")->status, 404) << "nobody brings it back";
+  EXPECT_EQ(patch(plain, R"({"status":"active"})")->status, 404) << "a deleted chat cannot be restored";
 }
 
 TEST_F(ChatsTest, A_turn_under_way_shows_its_question_and_where_to_follow_it) {
   const auto id = finished_chat();
   const auto stream = turn("And now?", id);
   agent_says("Well");
-  const auto told = chat(id);
-  EXPECT_EQ(told->member("running"), R"({"streamId":")" + stream->header("X-Stream-Id") + R"(","messageId":")" +
-                                         stream->header("X-Message-Id") + R"(","lastEventId":1})");
-  EXPECT_NE(told->body.find("And now?"), std::string::npos);
-  EXPECT_EQ(told->body.find("Well"), std::string::npos);
+  const auto shown = chat(id);
+  EXPECT_EQ(shown->member("running"), R"({"streamId":")" + stream->header("X-Stream-Id") + R"(","messageId":")" +
+                                          stream->header("X-Message-Id") + R"(","lastEventId":1})");
+  EXPECT_NE(shown->body.find("And now?"), std::string::npos);
+  EXPECT_EQ(shown->body.find("Well"), std::string::npos);
   const auto list = get("/api/assistant/chats");
   EXPECT_NE(list->body.find(R"("running":")" + stream->header("X-Stream-Id") + "\""), std::string::npos);
 }

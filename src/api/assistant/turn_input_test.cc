@@ -1,4 +1,4 @@
-#include "api/assistant/turn_input.h"
+#include "api/assistant/chats.h"
 
 #include "api/assistant/chat_fixture.h"
 
@@ -85,9 +85,9 @@ TEST_F(TurnInputTest, Files_of_the_chat_and_files_without_a_chat_may_be_attached
   ASSERT_TRUE(agent.last.extras.chat);
   EXPECT_EQ(agent.last.extras.chat->attachments.size(), 2U);
   agent_finishes();
-  const auto told = chat(chat_id->text());
-  EXPECT_NE(told->member("messages").find(R"("fileAttachments":[{"id":")" + own.text()), std::string::npos);
-  EXPECT_NE(told->member("files").find(loose.text()), std::string::npos) << "it has joined the chat";
+  const auto shown = chat(chat_id->text());
+  EXPECT_NE(shown->member("messages").find(R"("fileAttachments":[{"id":")" + own.text()), std::string::npos);
+  EXPECT_NE(shown->member("files").find(loose.text()), std::string::npos) << "it has joined the chat";
 }
 
 TEST_F(TurnInputTest, S_8_the_caller_names_a_runner_only_where_the_server_lets_it) {  // S-8

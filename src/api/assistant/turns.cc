@@ -1,5 +1,9 @@
-#include "api/assistant/assistant.h"
+#include "api/assistant/turns.h"
 
+#include "api/answers/streaming.h"
+#include "api/assistant/chats.h"
+#include "api/handlers.h"
+#include "api/request/reading.h"
 #include "base/json.h"
 
 namespace sluice::api::assistant {
@@ -17,15 +21,12 @@ std::optional<model::ChatTurn> chat_turn_of(const journal::CommittedBatch& journ
   return accepted ? std::move(accepted->extras.chat) : std::nullopt;
 }
 
-Turns::Turns(Needs needs, Millis grace) : needs_(needs), grace_(grace), self_(std::make_shared<Turns*>(this)) {
+Turns::Turns(Needs needs, Millis grace) : needs_(needs), grace_(grace) {
   if (!is_shared()) return;
   needs_.engine.answer_nodes(std::string(who_reads_kind),
-                             [self = self_](const std::string& run, Callback<void(std::string)> reply) {
+                             [self = lifetime_.ref(*this)](const std::string& run, Callback<void(std::string)> reply) {
                                const auto id = model::RunId::parse(run);
-                               if (*self == nullptr || !id) return reply("no");
-                               const auto found = (*self)->turns_.find(*id);
-                               const bool is_read = found != (*self)->turns_.end() && found->second.reader_count > 0;
-                               reply(is_read ? "yes" : "no");
+                               reply(id && self.get() != nullptr && self.get()->has_reader(*id) ? "yes" : "no");
                              });
 }
 
@@ -47,6 +48,11 @@ void Turns::leave(model::RunId run, Why why) {
   } else {
     cancel_after(run, turn, grace_);
   }
+}
+
+bool Turns::has_reader(model::RunId run) const {
+  const auto found = turns_.find(run);
+  return found != turns_.end() && found->second.reader_count > 0;
 }
 
 bool Turns::is_left(model::RunId run) const {
@@ -75,29 +81,23 @@ void Turns::cancel_unless_read(model::RunId run, std::vector<journal::SeenNode> 
   }
   const auto next = others.back().id;
   others.pop_back();
-  needs_.engine.ask_node(next, std::string(who_reads_kind), run.text(),
-                         [self = self_, run, others = std::move(others)](const Result<std::string>& answer) mutable {
-                           if (*self == nullptr) return;
-                           // Who does not answer has no readers either, or soon none.
-                           if (!answer || answer.value() != "yes")
-                             return (*self)->cancel_unless_read(run, std::move(others));
-                           (*self)->turns_.erase(run);
-                           (*self)->looked_at_.insert(run);
-                         });
+  needs_.engine.ask_node(
+      next, std::string(who_reads_kind), run.text(),
+      lifetime_.guard([this, run, others = std::move(others)](const Result<std::string>& answer) mutable {
+        // A node that does not answer has no readers either, or soon none.
+        if (!answer || answer.value() != "yes") return cancel_unless_read(run, std::move(others));
+        turns_.erase(run);
+        looked_at_.insert(run);
+      }));
 }
 
 // ── after a restart ──
 
 void Turns::adopt_unfinished() {
-  needs_.store.unfinished_runs([self = self_](const Result<journal::UnfinishedRuns>& runs) {
-    if (*self == nullptr) return;
-    if (!runs) {
-      (*self)->needs_.log.write(world::LogLevel::warn, "turns without a reader cannot be looked up",
-                                {{"why", runs.error().what}});
-      return;
-    }
-    (*self)->adopt_all(runs.value().runs);
-  });
+  needs_.store.unfinished_runs(lifetime_.guard([this](const Result<journal::UnfinishedRuns>& runs) {
+    if (runs) return adopt_all(runs.value().runs);
+    needs_.log.write(world::LogLevel::warn, "turns without a reader cannot be looked up", {{"why", runs.error().what}});
+  }));
   if (is_shared()) look_timer_ = needs_.loop.after(look_every, [this] { adopt_unfinished(); });
 }
 
@@ -114,17 +114,62 @@ void Turns::adopt_all(const std::vector<model::Run>& runs) {
 }
 
 void Turns::adopt(const model::Run& run) {
-  needs_.store.read(run.id, {}, 1, [self = self_, run](const Result<journal::JournalPage>& page) {
-    if (*self == nullptr || !page || (*self)->turns_.contains(run.id)) return;
+  needs_.store.read(run.id, {}, 1, lifetime_.guard([this, run](const Result<journal::JournalPage>& page) {
+    if (!page || turns_.contains(run.id)) return;
     const auto chat = chat_turn_of(page.value().events);
     if (!chat || chat->keep_on_disconnect || model::is_over(page.value().run.state)) {
-      (*self)->looked_at_.insert(run.id);
+      looked_at_.insert(run.id);
       return;
     }
-    auto& turn = (*self)->turns_[run.id];
+    auto& turn = turns_[run.id];
     turn.tenant = run.tenant_id;
-    (*self)->cancel_after(run.id, turn, return_after_restart);
-  });
+    cancel_after(run.id, turn, return_after_restart);
+  }));
+}
+
+namespace {
+
+constexpr std::string_view follow_parameters[] = {"streamId", "after"};
+
+// A client that reconnects, perhaps with the number of its last frame.
+Task<> follow(RequestPtr request, model::RunId run, int64_t after) {
+  const auto page = co_await read_first_event(request, run);
+  if (page.run.tenant_id != request->tenant().id) co_return request->not_found();
+  const auto turn = chat_turn_of(page.events);
+  co_await chat_named(request, page.run.conversation_id);
+  if (after >= 0) {
+    // An EventSource reconnects for ever, unless it gets 204.
+    const auto follows = co_await find_event(request, page.run, {wire::Format::assistant, after});
+    if (follows == Follows::nothing) co_return request->no_content();
+  }
+  open_turn_stream(request, {page.run, turn && turn->keep_on_disconnect, after});
+}
+
+}  // namespace
+
+void open_turn_stream(const RequestPtr& request, const TurnOpening& opening) {
+  auto& turns = request->services().turns;
+  turns.join(opening.run, opening.keeps_on);
+  StreamOpening stream{
+      .run = opening.run, .format = wire::Format::assistant, .after = opening.after, .leaves_at_half_close = true};
+  stream.headers.add("X-Chat-Id", opening.run.conversation_id.text());
+  stream.headers.add("X-Stream-Id", opening.run.id.text());
+  stream.ended = [&turns, run = opening.run.id](StreamEnd how) {
+    turns.leave(run, how == StreamEnd::complete ? Turns::Why::over : Turns::Why::left);
+  };
+  open_stream(request, std::move(stream));
+}
+
+void follow_turn(const RequestPtr& request) {
+  Findings findings;
+  const Query query(request, follow_parameters, findings);
+  const auto named = query.find("streamId");
+  const auto run = named ? model::RunId::parse(*named) : std::nullopt;
+  if (!named) query.refuse("streamId", "is required: which turn");
+  const auto after = read_after(request, query, findings);
+  if (refused(request, findings)) return;
+  if (!run) return request->not_found();
+  start_unowned(follow(request, *run, after));
 }
 
 }  // namespace sluice::api::assistant

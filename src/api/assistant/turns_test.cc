@@ -1,4 +1,4 @@
-// One turn at a time, who reads it, and what becomes of it when nobody does.
+// One turn at a time, its readers, and what becomes of it without a reader.
 #include "api/assistant/chat_fixture.h"
 
 namespace sluice::api {
@@ -26,7 +26,7 @@ TEST_F(TurnsTest, A_6_a_turn_whose_reader_leaves_is_cancelled_after_the_grace) {
   EXPECT_EQ(state_of(run), "streaming");
   loop.advance({1});
   EXPECT_EQ(state_of(run), "cancelled");
-  EXPECT_EQ(agent.listener, nullptr) << "nobody is at work";
+  EXPECT_EQ(agent.listener, nullptr) << "no agent is at work";
   const auto next = turn("Again", chat_id);
   EXPECT_EQ(next->status, 200) << "the chat is free";
 }
@@ -54,7 +54,7 @@ TEST_F(TurnsTest, A_turn_whose_client_asked_for_it_continues_without_a_reader) {
   loop.advance({60'000});
   EXPECT_EQ(state_of(kept->header("X-Stream-Id")), "streaming");
   const auto refused = turn("Now", chat_id);
-  EXPECT_EQ(refused->status, 409) << "it is nobody's to push aside";
+  EXPECT_EQ(refused->status, 409) << "a turn that has a reader does not make way";
 }
 
 TEST_F(TurnsTest, A_3_a_second_turn_is_refused_with_the_id_of_the_active_one) {
@@ -151,7 +151,8 @@ TEST_F(TurnsTest, Following_from_any_frame_sends_the_rest_byte_for_byte) {
                                   {.key = acme.key, .headers = {{"Last-Event-ID", std::to_string(last)}}});
     EXPECT_EQ(by_header->body, rest);
   }
-  EXPECT_EQ(follow(run, "&after=" + std::to_string(last + 1))->status, 204) << "an EventSource is told to stay away";
+  EXPECT_EQ(follow(run, "&after=" + std::to_string(last + 1))->status, 204)
+      << "204 stops an EventSource from reconnecting";
   EXPECT_EQ(follow(run, "&after=" + std::to_string(last + 2))->status, 422);
   EXPECT_EQ(follow(run, "&after=x")->status, 422);
 }

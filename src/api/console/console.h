@@ -13,20 +13,6 @@
 
 namespace sluice::api::console {
 
-// The pages that were packed into this program; empty if it was built without a console.
-std::string_view built_in_pack();
-
-void get_page(const RequestPtr& request);
-void get_asset(const RequestPtr& request);
-
-void open_session(const RequestPtr& request);
-void get_session(const RequestPtr& request);
-void update_session(const RequestPtr& request);
-void close_session(const RequestPtr& request);
-
-// For the operator: makes a code that opens the console once.
-void create_code(const RequestPtr& request);
-
 // Whether the request has a session's cookie, valid or not.
 bool has_cookie(const RequestContext& request);
 

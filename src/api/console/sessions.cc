@@ -1,6 +1,7 @@
 // Sessions of the console: the identity behind a request's cookie, logging in and out, and choosing the tenant that an
 // admin acts in.
 #include "api/console/console.h"
+#include "api/handlers.h"
 #include "api/request/audit.h"
 #include "api/request/reading.h"
 #include "base/digest.h"
@@ -43,7 +44,7 @@ void identify_admin(const RequestPtr& request, const Session& session, const Adm
                   // No key of the tenant's: what a session promises twice (I-19) is its own.
                   store::KeyHolder holder{.tenant = std::move(tenant).take()};
                   holder.key = {.id = {id}, .tenant_id = holder.tenant.id, .name = "console"};
-                  request->set_admin_acts();
+                  request->caller().is_operator = true;
                   done(Identity{std::make_shared<const store::KeyHolder>(std::move(holder))});
                 });
 }
@@ -298,6 +299,20 @@ void identify_session(const RequestPtr& request, Callback<void(Result<Identity>)
     return request->problem(model::Slug::csrf, fault);
   }
   identify_owner(request, *session, std::move(then));
+}
+
+// The console's page and its parts. The page has many addresses, which it reads itself.
+void get_page(const RequestPtr& request) {
+  const auto* page = request->services().console.assets.find("index.html");
+  if (page != nullptr) return answer_asset(request, *page, {{"Cache-Control", "no-cache"}});
+  request->problem(model::Slug::not_found, "This server was built without its console (SLUICE_CONSOLE=OFF).");
+}
+
+void get_asset(const RequestPtr& request) {
+  // The names of assets contain a hash of their content.
+  const auto* asset = request->services().console.assets.find("assets/" + std::string(request->path_param(0)));
+  if (asset == nullptr) return request->not_found();
+  answer_asset(request, *asset, {{"Cache-Control", "public, max-age=31536000, immutable"}});
 }
 
 }  // namespace sluice::api::console

@@ -166,7 +166,7 @@ TEST_F(SessionsTest, A_session_ends_after_its_time_and_when_it_is_closed) {
   EXPECT_EQ(closed->status, 204);
   EXPECT_TRUE(closed->header("Set-Cookie").starts_with("sluice_session_80=; Path=/;"));
   EXPECT_NE(closed->header("Set-Cookie").find("Max-Age=0"), std::string::npos);
-  EXPECT_EQ(use(by, "GET", "/v1/runs")->status, 401) << "whoever has copied the cookie has no use for it";
+  EXPECT_EQ(use(by, "GET", "/v1/runs")->status, 401) << "a copied cookie is of no use";
   EXPECT_EQ(use(by, "DELETE", "/console/session")->status, 204);
 
   const auto next = browser_with_key(acme.key);
@@ -205,7 +205,7 @@ TEST_F(SessionsTest, Whatever_changes_something_needs_the_token_and_our_own_page
   }
   for (const auto* site : {"same-origin", "none"}) EXPECT_EQ(create(by, {{"Sec-Fetch-Site", site}})->status, 201);
   EXPECT_EQ(log_in(R"({"key":")" + acme.key + "\"}", {{"Origin", "http://evil"}})->slug(), "csrf")
-      << "nobody is logged in by another site's page";
+      << "a page of another site cannot log a browser in";
 }
 
 TEST_F(SessionsTest, Where_TLS_is_spoken_the_cookie_stays_within_it_and_so_does_the_page) {

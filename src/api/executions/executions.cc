@@ -1,6 +1,7 @@
-#include "api/executions/executions.h"
 #include "api/answers/pages.h"
+#include "api/handlers.h"
 #include "api/inputs/message_input.h"
+#include "api/request/waiting.h"
 #include "base/digest.h"
 #include "engine/materials.h"
 
@@ -43,54 +44,42 @@ void answer_minted(const RequestPtr& request, const MintedExecution& minted, con
   request->answer_json(201, std::move(body), {{"Cache-Control", "no-store"}});
 }
 
-void mint(const RequestPtr& request, const ExecutionInput& input, const dispatch::Dispatch& dispatch) {
-  auto minted = request->services().needs.mint.make(dispatch, request->tenant().id);
+Task<> create(RequestPtr request, ExecutionInput input) {
+  const auto tenant = request->tenant().id;
+  std::optional<model::Agent> agent;
+  if (input.agent == model::AgentId{}) {
+    agent = co_await found_if_any<model::Agent>(request, &store::default_agent, tenant);
+  } else {
+    agent = co_await found_if_any<model::Agent>(request, &store::agent, tenant, input.agent);
+  }
+  if (!agent) co_return request->invalid("/agent_id", "names no agent of this tenant");
+
+  // The names in the request are checked first, so that a wrong one can be pointed at; the agent's own are added then.
+  co_await answer<store::FoundMaterials>(
+      [&](auto done) { find_materials(request, named_by(input.message, ""), std::move(done)); });
+  model::Message message;
+  message.repository_id = input.message.repository_id;
+  message.skill_ids = input.message.skill_ids;
+  message.env_name = input.message.env_name;
+  auto materials = co_await found<store::FoundMaterials>(request, &store::materials, tenant,
+                                                         engine::materials_named(*agent, std::nullopt, message));
+  dispatch::Dispatch dispatch{.agent = *std::move(agent), .prompt = input.message.content};
+  if (input.message.env) dispatch.materials.variables = *input.message.env;
+  engine::give(std::move(materials), dispatch.materials);
+  dispatch.workspace.use = engine::workspace_use_of(dispatch.agent, dispatch.extras);
+
+  auto minted = request->services().needs.mint.make(dispatch, tenant);
   if (!input.upload) {
     std::erase_if(minted.hashed, [](const auto& token) { return token.purpose == model::TokenPurpose::upload; });
   }
-  store::create_execution(request->database(), minted.execution, sha256(minted.bearer), minted.hashed,
-                          [request, input, minted](const Result<Unit>& made) {
-                            if (!made) return request->fail(made.error());
-                            answer_minted(request, minted, input);
-                          });
-}
-
-// What the caller named is checked by the names it used, what the agent names comes on top.
-void gather(const RequestPtr& request, ExecutionInput input, model::Agent agent) {
-  auto named = named_by(input.message, "");
-  find_materials(request, named, [request, input = std::move(input), agent = std::move(agent)](auto) mutable {
-    model::Message message;
-    message.repository_id = input.message.repository_id;
-    message.skill_ids = input.message.skill_ids;
-    message.env_name = input.message.env_name;
-    auto names = engine::materials_named(agent, std::nullopt, message);
-    store::materials(
-        request->database(), request->tenant().id, std::move(names),
-        [request, input = std::move(input), agent = std::move(agent)](Result<store::FoundMaterials> found) mutable {
-          if (!found) return request->fail(found.error());
-          dispatch::Dispatch dispatch{.agent = std::move(agent), .prompt = input.message.content};
-          if (input.message.env) dispatch.materials.variables = *input.message.env;
-          engine::give(std::move(found).take(), dispatch.materials);
-          dispatch.workspace.use = engine::workspace_use_of(dispatch.agent, dispatch.extras);
-          mint(request, input, dispatch);
-        });
-  });
+  co_await found<Unit>(request, &store::create_execution, minted.execution, sha256(minted.bearer), minted.hashed);
+  answer_minted(request, minted, input);
 }
 
 }  // namespace
 
 void create_execution(const RequestPtr& request) {
-  auto input = read_input(request);
-  if (!input) return;
-  const auto agent_id = input->agent;
-  store::Done<model::Agent> with_agent = [request, input = std::move(*input)](Result<model::Agent> agent) mutable {
-    if (agent) return gather(request, std::move(input), std::move(agent).take());
-    if (agent.error().kind != ErrorKind::not_found) return request->fail(agent.error());
-    request->invalid("/agent_id", "names no agent of this tenant");
-  };
-  if (agent_id == model::AgentId{})
-    return store::default_agent(request->database(), request->tenant().id, std::move(with_agent));
-  store::agent(request->database(), request->tenant().id, agent_id, std::move(with_agent));
+  if (auto input = read_input(request)) start_unowned(create(request, *std::move(input)));
 }
 
 void list_files(const RequestPtr& request) {

@@ -21,4 +21,8 @@ void redeem(const RequestPtr& request, Callback<void(model::Execution)> then);
 // Calls `then` with the execution in the path if the request has its bearer, or refuses the request.
 void with_bearer(const RequestPtr& request, Callback<void(model::Execution)> then);
 
+// Checks the one-time token or the bearer before the body of a callback is read. Spends nothing: of two requests with
+// the same token both may be let in, and the handler decides.
+void check_head(const RequestPtr& request);
+
 }  // namespace sluice::api::executions

@@ -1,9 +1,9 @@
 // Files that a runner returns: all of them are checked before the token is spent, and either all are stored or none
 // (S-12).
-#include "api/executions/executions.h"
 #include "api/executions/redemption.h"
+#include "api/handlers.h"
 #include "api/request/reading.h"
-#include "api/request/worker_job.h"
+#include "api/request/waiting.h"
 #include "http/multipart.h"
 #include "workspace/workspace.h"
 

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "api/inputs/secret_input.h"
+#include "base/task.h"
+#include "engine/engine.h"
 #include "gates/gates.h"
 
 namespace sluice::api {
@@ -23,9 +25,8 @@ struct DecisionInput {
 gates::Signature read_signature(const Fields& fields);
 std::optional<std::string> read_note(const Fields& fields);
 
-// Nothing about the approval is disclosed or changed before the signature has been verified. Calls `done` with the
-// decided approval, or answers the request. If `refused` is given, it gets what the engine refuses.
-void decide_on(const RequestPtr& request, model::Approval approval, DecisionInput input,
-               Callback<void(const model::Approval&)> done, Callback<void(const model::Problem&)> refused = nullptr);
+// Nothing about the approval is disclosed or changed before the signature has been verified. Gives the decided
+// approval, or the problem with which the engine refuses; anything else that is wrong is answered.
+Task<engine::DecideOutcome> decide_on(const RequestPtr& request, model::Approval approval, DecisionInput input);
 
 }  // namespace sluice::api

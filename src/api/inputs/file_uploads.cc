@@ -2,7 +2,7 @@
 
 #include "api/request/audit.h"
 #include "api/request/reading.h"
-#include "api/request/worker_job.h"
+#include "api/request/waiting.h"
 #include "http/multipart.h"
 #include "workspace/workspace.h"
 
@@ -65,40 +65,18 @@ Result<Reading> read_and_keep(const std::string& content_type, const net::Body& 
   return reading;
 }
 
-void keep(const RequestPtr& request, const BagFiles& files, Callback<void(const BagFiles&)> then) {
-  const auto bytes_max = request->services().options.tenant_file_bytes_max;
-  store::create_bag_files(
-      request->database(), files, bytes_max,
-      [request, files, bytes_max, then = std::move(then)](const Result<store::BagOutcome>& made) mutable {
-        if (!made) return request->fail(made.error());
-        switch (made.value()) {
-          case store::BagOutcome::kept: return then(files);
-          case store::BagOutcome::chat_archived: return request->not_found();
-          case store::BagOutcome::chat_full:
-            return request->invalid("/files", "the chat would have more than " + std::to_string(limits::bag_files_max) +
-                                                  " files: delete some");
-          case store::BagOutcome::tenant_full: break;
-        }
-        request->problem(model::Slug::content_too_large, "All files together may have " + megabytes(bytes_max) +
-                                                             " (files.tenant_bytes_max): delete some.");
-      });
-}
-
-void record(const RequestPtr& request, const UploadTarget& place, BagFiles files,
-            Callback<void(const BagFiles&)> then) {
-  std::vector<SandboxChange> changes;
-  for (auto& file : files) {
-    file.id = request->ids().make<model::FileId>();
-    file.tenant_id = request->tenant().id;
-    file.chat_id = place.chat;
-    file.run_id = place.run;
-    file.source = place.source;
-    file.created_at = request->now();
-    changes.push_back({file.id.text(), audit_detail_of(file)});
+void refuse_files(const RequestPtr& request, store::BagOutcome outcome) {
+  switch (outcome) {
+    case store::BagOutcome::kept: break;
+    case store::BagOutcome::chat_archived: return request->not_found();
+    case store::BagOutcome::chat_full:
+      return request->invalid(
+          "/files", "the chat would have more than " + std::to_string(limits::bag_files_max) + " files: delete some");
+    case store::BagOutcome::tenant_full: break;
   }
-  record_sandbox(
-      request, "file.uploaded", std::move(changes),
-      [request, files = std::move(files), then = std::move(then)]() mutable { keep(request, files, std::move(then)); });
+  request->problem(model::Slug::content_too_large, "All files together may have " +
+                                                       megabytes(request->services().options.tenant_file_bytes_max) +
+                                                       " (files.tenant_bytes_max): delete some.");
 }
 
 }  // namespace
@@ -126,33 +104,51 @@ std::string audit_detail_of(const model::BagFile& file) {
   return out;
 }
 
-void take_uploads(const RequestPtr& request, UploadTarget place, Callback<void(const BagFiles&)> then) {
+Task<BagFiles> uploaded_files(const RequestPtr& request, UploadTarget target) {
   const std::string content_type(request->header("Content-Type").value_or(""));
   if (!http::is_multipart(content_type) || request->header("Content-Encoding")) {
-    return request->problem(model::Slug::unsupported_media_type, "The body must be multipart/form-data.");
+    request->problem(model::Slug::unsupported_media_type, "The body must be multipart/form-data.");
+    co_await answered();
   }
   const auto& options = request->services().options;
   const auto& body = request->http().body;
   if (static_cast<int64_t>(body.size()) > options.upload_bytes_max) {
-    return request->problem(model::Slug::content_too_large, "The files of one request may have " +
-                                                                megabytes(options.upload_bytes_max) +
-                                                                " together (files.upload_bytes_max).");
+    request->problem(model::Slug::content_too_large, "The files of one request may have " +
+                                                         megabytes(options.upload_bytes_max) +
+                                                         " together (files.upload_bytes_max).");
+    co_await answered();
   }
-  auto& contents = request->services().needs.contents;
-  on_worker<Reading>(
+  auto reading = co_await worked<Reading>(
       request, request->tenant().id,
-      [content_type, body, extensions = options.file_extensions, &contents] {
+      [content_type, body, extensions = options.file_extensions, &contents = request->services().needs.contents] {
         return read_and_keep(content_type, body, extensions, contents);
-      },
-      [request, place = std::move(place), then = std::move(then)](Result<Reading> reading) mutable {
-        if (!reading) return request->fail(reading.error());
-        auto& [malformed, findings, files] = reading.value();
-        if (!malformed.empty()) {
-          return request->problem(model::Slug::malformed_request, "The body cannot be read: " + malformed + ".");
-        }
-        if (refused(request, findings)) return;
-        record(request, place, std::move(files), std::move(then));
       });
+  auto& [malformed, findings, files] = reading;
+  if (!malformed.empty()) {
+    request->problem(model::Slug::malformed_request, "The body cannot be read: " + malformed + ".");
+    co_await answered();
+  }
+  if (refused(request, findings)) co_await answered();
+
+  std::vector<SandboxChange> changes;
+  for (auto& file : files) {
+    file.id = request->ids().make<model::FileId>();
+    file.tenant_id = request->tenant().id;
+    file.chat_id = target.chat;
+    file.run_id = target.run;
+    file.source = target.source;
+    file.created_at = request->now();
+    changes.push_back({file.id.text(), audit_detail_of(file)});
+  }
+  co_await answer<Unit>(
+      [&](auto done) { record_sandbox(request, "file.uploaded", std::move(changes), std::move(done)); });
+  const auto outcome =
+      co_await found<store::BagOutcome>(request, &store::create_bag_files, files, options.tenant_file_bytes_max);
+  if (outcome != store::BagOutcome::kept) {
+    refuse_files(request, outcome);
+    co_await answered();
+  }
+  co_return std::move(files);
 }
 
 }  // namespace sluice::api

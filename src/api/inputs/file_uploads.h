@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/request/request_context.h"
+#include "base/task.h"
 
 namespace sluice::api {
 
@@ -21,8 +22,8 @@ struct UploadTarget {
 
 using BagFiles = std::vector<model::BagFile>;
 
-// Calls `then` when the files are stored, or answers the request.
-void take_uploads(const RequestPtr& request, UploadTarget place, Callback<void(const BagFiles&)> then);
+// The files of the request, which are stored then.
+Task<BagFiles> uploaded_files(const RequestPtr& request, UploadTarget target);
 
 // The detail of an audit entry, as JSON.
 std::string audit_detail_of(const model::BagFile& file);

@@ -112,8 +112,8 @@ TEST_F(KitInputTest, H_6_a_header_that_would_change_the_request_itself_is_refuse
     const auto server = R"({"name":"a","url":"https://mcp.example/a","headers":{"X-Fine":"1",)" + header + "}}";
     expect_wrong(R"("mcp_servers":[{"name":"b","command":["x"]},)" + server + "]", "/mcp_servers/1/headers" + pointer);
   }
-  const auto told = make(R"("mcp_servers":[{"name":"a","url":"https://mcp.example/a","headers":{"TE":"x"}}])");
-  EXPECT_NE(told->body.find("is set by the server itself"), std::string::npos) << told->body;
+  const auto refused = make(R"("mcp_servers":[{"name":"a","url":"https://mcp.example/a","headers":{"TE":"x"}}])");
+  EXPECT_NE(refused->body.find("is set by the server itself"), std::string::npos) << refused->body;
 }
 
 TEST_F(KitInputTest, H_6_a_server_may_name_how_its_token_is_got) {

@@ -134,7 +134,7 @@ model::AuditEntry audit_of(const RequestPtr& request, std::string action, std::s
   return {.tenant_id = request->tenant().id,
           .action = std::move(action),
           .subject = std::move(subject),
-          .actor = request->actor(),
+          .actor = request->caller().actor(),
           .detail = std::move(detail),
           .at = request->now()};
 }

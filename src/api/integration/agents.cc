@@ -1,10 +1,11 @@
 #include <algorithm>
 
-#include "api/answers/rows.h"
+#include "api/answers/pages.h"
+#include "api/handlers.h"
 #include "api/inputs/kit_input.h"
 #include "api/inputs/message_input.h"
-#include "api/integration/integration.h"
 #include "api/integration/model_input.h"
+#include "api/request/waiting.h"
 #include "gates/gates.h"
 #include "vault/vault.h"
 
@@ -152,7 +153,7 @@ NamedMaterials named_by_agent(const std::vector<model::SkillId>& skills,
 
 // A sandbox sees how agents are made, but not what they show to others: a header or a variable may be a key.
 void hide_from_sandboxes(const RequestPtr& request, model::Agent& agent) {
-  if (!request->is_sandbox()) return;
+  if (!request->caller().is_sandbox()) return;
   for (auto& server : agent.kit.mcp_servers) {
     server.headers.clear();
     server.environment.clear();
@@ -167,6 +168,67 @@ bool refused_for_model(const RequestPtr& request, const model::Agent& agent) {
   if (fault.empty()) return false;
   request->invalid("/model", std::move(fault));
   return true;
+}
+
+Task<> has_materials(const RequestPtr& request, NamedMaterials named) {
+  co_await answer<store::FoundMaterials>(
+      [&](auto done) { find_materials(request, std::move(named), std::move(done)); });
+}
+
+Task<std::optional<model::ModelChoice>> resolved(const RequestPtr& request, std::optional<ModelInput> input) {
+  co_return co_await answer<std::optional<model::ModelChoice>>(
+      [&](auto done) { resolve_model(request, std::move(input), std::move(done)); });
+}
+
+Task<> create(RequestPtr request, model::Agent agent, std::optional<ModelInput> its_model) {
+  co_await has_materials(request, named_by_agent(agent.skill_ids, agent.environment_id));
+  const auto choice = co_await resolved(request, std::move(its_model));
+  agent.model = choice.value_or(request->services().options.default_model);
+  if (refused_for_model(request, agent)) co_return;
+  const auto made = co_await asked<Unit>(request, &store::create_agent, agent);
+  if (!made) co_return fail(request, made.error(), agent.name);
+  request->created("/v1/agents/" + agent.id.text(), model::to_json(agent));
+}
+
+// `after`: the agent as it will be, if it may have a model that it cannot run with.
+Task<> update(RequestPtr request, model::AgentId id, store::AgentPatch patch, NamedMaterials named,
+              std::optional<ModelInput> its_model, std::optional<model::Agent> after) {
+  co_await has_materials(request, std::move(named));
+  patch.model = co_await resolved(request, std::move(its_model));
+  if (after && patch.model) after->model = *patch.model;
+  if (after && refused_for_model(request, *after)) co_return;
+  const std::string name = patch.name.value_or("");
+  const auto agent = co_await asked<model::Agent>(request, &store::update_agent, request->tenant().id, id,
+                                                  std::move(patch), request->now());
+  if (!agent) co_return fail(request, agent.error(), name);
+  request->answer_json(200, model::to_json(agent.value()));
+}
+
+// `before`: the agent as it is now, where the caller changes what it is made of.
+void patch_agent(const RequestPtr& request, model::AgentId id, const std::optional<model::Agent>& before) {
+  const auto body = read_body(request);
+  if (!body) return;
+  Findings findings;
+  const Fields fields(body->root(), "", agent_names, findings);
+  store::AgentPatch patch;
+  patch.name = fields.text("name", name_rule, Null::refused);
+  patch.system_prompt = fields.null("system_prompt") ? std::string() : fields.text("system_prompt", prompt_rule);
+  auto its_model = read_model(request, fields, Null::refused);
+  patch.limits = read_limits(fields);
+  patch.skill_ids = read_skills(fields);
+  patch.environment_id = read_environment(fields);
+  patch.policy = read_policy(fields);
+  if (names_kit(fields) && before) patch.kit = read_kit(request, fields, before->kit);
+  patch.is_default = fields.boolean("is_default", Null::refused);
+  if (patch.is_default == false) fields.refuse("is_default", "can only be true; make another agent the default");
+  if (refused(request, findings)) return;
+
+  auto named = named_by_agent(patch.skill_ids.value_or(std::vector<model::SkillId>{}),
+                              patch.environment_id.value_or(std::nullopt));
+  // What runs with this model is looked at when the caller changes one of the two.
+  auto after = fields.given("model") || fields.given("agent_type") ? before : std::nullopt;
+  if (after && patch.kit) after->kit = *patch.kit;
+  start_unowned(update(request, id, std::move(patch), std::move(named), std::move(its_model), std::move(after)));
 }
 
 }  // namespace
@@ -194,63 +256,10 @@ void create_agent(const RequestPtr& request) {
   agent.id = request->ids().make<model::AgentId>();
   agent.tenant_id = request->tenant().id;
   agent.created_at = agent.updated_at = request->now();
-  auto named = named_by_agent(agent.skill_ids, agent.environment_id);
-  find_materials(request, std::move(named), [request, agent = std::move(agent), its_model](const auto&) {
-    resolve_model(request, its_model, [request, agent](const std::optional<model::ModelChoice>& choice) mutable {
-      agent.model = choice.value_or(request->services().options.default_model);
-      if (refused_for_model(request, agent)) return;
-      store::create_agent(request->database(), agent, [request, agent](const Result<Unit>& made) {
-        if (!made) return fail(request, made.error(), agent.name);
-        request->created("/v1/agents/" + agent.id.text(), model::to_json(agent));
-      });
-    });
-  });
+  start_unowned(create(request, std::move(agent), std::move(its_model)));
 }
 
 void get_agent(const RequestPtr& request) { get_row<model::Agent>(request, &store::agent, hide_from_sandboxes); }
-
-namespace {
-
-// `before`: the agent as it is now, where the caller changes what it is made of.
-void patch_agent(const RequestPtr& request, model::AgentId id, const std::optional<model::Agent>& before) {
-  const auto body = read_body(request);
-  if (!body) return;
-  Findings findings;
-  const Fields fields(body->root(), "", agent_names, findings);
-  store::AgentPatch patch;
-  patch.name = fields.text("name", name_rule, Null::refused);
-  patch.system_prompt = fields.null("system_prompt") ? std::string() : fields.text("system_prompt", prompt_rule);
-  auto its_model = read_model(request, fields, Null::refused);
-  patch.limits = read_limits(fields);
-  patch.skill_ids = read_skills(fields);
-  patch.environment_id = read_environment(fields);
-  patch.policy = read_policy(fields);
-  if (names_kit(fields) && before) patch.kit = read_kit(request, fields, before->kit);
-  patch.is_default = fields.boolean("is_default", Null::refused);
-  if (patch.is_default == false) fields.refuse("is_default", "can only be true; make another agent the default");
-  if (refused(request, findings)) return;
-
-  auto named = named_by_agent(patch.skill_ids.value_or(std::vector<model::SkillId>{}),
-                              patch.environment_id.value_or(std::nullopt));
-  // What runs with this model is looked at when the caller changes one of the two.
-  auto after = fields.given("model") || fields.given("agent_type") ? before : std::nullopt;
-  if (after && patch.kit) after->kit = *patch.kit;
-  find_materials(request, std::move(named), [request, id, patch = std::move(patch), its_model, after](const auto&) {
-    resolve_model(request, its_model, [request, id, patch, after](std::optional<model::ModelChoice> choice) mutable {
-      if (after && choice) after->model = *choice;
-      if (after && refused_for_model(request, *after)) return;
-      patch.model = std::move(choice);
-      const std::string name = patch.name.value_or("");
-      store::update_agent(request->database(), request->tenant().id, id, std::move(patch), request->now(),
-                          [request, name](const Result<model::Agent>& agent) {
-                            if (!agent) return fail(request, agent.error(), name);
-                            request->answer_json(200, model::to_json(agent.value()));
-                          });
-    });
-  });
-}
-
-}  // namespace
 
 void update_agent(const RequestPtr& request) {
   const auto id = request->path_id<model::AgentId>();
@@ -260,10 +269,8 @@ void update_agent(const RequestPtr& request) {
   Findings findings;
   const Fields fields(body->root(), "", agent_names, findings);
   if (!names_kit(fields) && !fields.given("model")) return patch_agent(request, *id, std::nullopt);
-  store::agent(request->database(), request->tenant().id, *id, [request, id = *id](const Result<model::Agent>& agent) {
-    if (!agent) return request->fail(agent.error());
-    patch_agent(request, id, agent.value());
-  });
+  with_row<model::Agent>(request, &store::agent,
+                         [request](const model::Agent& agent) { patch_agent(request, agent.id, agent); });
 }
 
 void delete_agent(const RequestPtr& request) {

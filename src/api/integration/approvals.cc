@@ -1,6 +1,7 @@
-#include "api/answers/rows.h"
+#include "api/answers/pages.h"
+#include "api/handlers.h"
 #include "api/inputs/decisions.h"
-#include "api/integration/integration.h"
+#include "api/request/waiting.h"
 
 namespace sluice::api::integration {
 namespace {
@@ -41,18 +42,15 @@ std::optional<DecisionInput> read_decision(const RequestPtr& request, bool appro
   return out;
 }
 
-void take_decision(const RequestPtr& request, bool approve) {
+Task<> take_decision(RequestPtr request, bool approve) {
   const auto id = request->path_id<model::ApprovalId>();
-  if (!id) return request->not_found();
+  if (!id) co_return request->not_found();
   auto input = read_decision(request, approve);
-  if (!input) return;
-  store::approval(
-      request->database(), request->tenant().id, *id,
-      [request, input = std::move(*input)](Result<model::Approval> approval) mutable {
-        if (!approval) return request->fail(approval.error());
-        decide_on(request, std::move(approval).take(), std::move(input),
-                  [request](const model::Approval& decided) { request->answer_json(200, model::to_json(decided)); });
-      });
+  if (!input) co_return;
+  auto approval = co_await found<model::Approval>(request, &store::approval, request->tenant().id, *id);
+  const auto outcome = co_await decide_on(request, std::move(approval), std::move(*input));
+  if (const auto* problem = std::get_if<model::Problem>(&outcome)) co_return request->problem(*problem);
+  request->answer_json(200, model::to_json(std::get<model::Approval>(outcome)));
 }
 
 }  // namespace
@@ -75,7 +73,7 @@ void list_approvals(const RequestPtr& request) {
 
 void get_approval(const RequestPtr& request) { get_row<model::Approval>(request, &store::approval); }
 
-void approve_approval(const RequestPtr& request) { take_decision(request, true); }
-void deny_approval(const RequestPtr& request) { take_decision(request, false); }
+void approve_approval(const RequestPtr& request) { start_unowned(take_decision(request, true)); }
+void deny_approval(const RequestPtr& request) { start_unowned(take_decision(request, false)); }
 
 }  // namespace sluice::api::integration

@@ -1,12 +1,10 @@
 #include <algorithm>
 
-#include "api/answers/event_request.h"
 #include "api/answers/pages.h"
 #include "api/answers/streaming.h"
+#include "api/handlers.h"
 #include "api/inputs/kit_input.h"
 #include "api/inputs/message_input.h"
-#include "api/integration/integration.h"
-#include "api/integration/lookups.h"
 
 namespace sluice::api::integration {
 namespace {
@@ -44,6 +42,7 @@ constexpr std::string_view create_names[] = {"user_id", "title",   "metadata",  
 constexpr std::string_view update_names[] = {"user_id",       "title",  "metadata", "agent_id",
                                              "repository_id", "filler", "runtime",  "status"};
 constexpr std::string_view create_parameters[] = {"detail"};
+constexpr std::string_view message_list_parameters[] = {"order", "limit", "starting_after", "ending_before"};
 constexpr std::string_view list_parameters[] = {"user_id", "limit", "starting_after", "ending_before"};
 
 std::string location_of(std::string_view conversation_id) {
@@ -233,6 +232,28 @@ void patch_conversation(const RequestPtr& request, model::ConversationId id, con
   });
 }
 
+std::optional<store::Order> order_named(std::string_view name) {
+  if (name == "asc") return store::Order::ascending;
+  if (name == "desc") return store::Order::descending;
+  return std::nullopt;
+}
+
+// Calls `then` with the conversation that the path names, or answers 404. A deleted chat of the Assistant is not found,
+// although its history is kept.
+void with_conversation(const RequestPtr& request, Callback<void(const model::Conversation&)> then) {
+  const auto id = request->path_id<model::ConversationId>();
+  if (!id) return request->not_found();
+  store::conversation(request->database(), request->tenant().id, *id,
+                      [request, then = std::move(then)](const Result<model::Conversation>& found) mutable {
+                        if (!found) return request->fail(found.error());
+                        const auto& conversation = found.value();
+                        const bool is_deleted = conversation.kind == model::ConversationKind::chat &&
+                                                conversation.status == model::ConversationStatus::archived;
+                        if (is_deleted) return request->not_found();
+                        then(conversation);
+                      });
+}
+
 }  // namespace
 
 void create_conversation(const RequestPtr& request) {
@@ -263,20 +284,6 @@ void list_conversations(const RequestPtr& request) {
                          for (auto& row : rows.rows) row.sandbox = request->engine().sandbox_of(row.id);
                          request->answer_json(200, page_json(rows, page_query));
                        });
-}
-
-void with_conversation(const RequestPtr& request, Callback<void(const model::Conversation&)> then) {
-  const auto id = request->path_id<model::ConversationId>();
-  if (!id) return request->not_found();
-  store::conversation(request->database(), request->tenant().id, *id,
-                      [request, then = std::move(then)](const Result<model::Conversation>& found) mutable {
-                        if (!found) return request->fail(found.error());
-                        const auto& conversation = found.value();
-                        const bool is_deleted = conversation.kind == model::ConversationKind::chat &&
-                                                conversation.status == model::ConversationStatus::archived;
-                        if (is_deleted) return request->not_found();
-                        then(conversation);
-                      });
 }
 
 void get_conversation(const RequestPtr& request) {
@@ -312,6 +319,22 @@ void archive_conversation(const RequestPtr& request) {
                                  request->engine().conversation_changed(conversation.value());
                                  request->no_content();
                                });
+  });
+}
+
+void list_messages(const RequestPtr& request) {
+  Findings findings;
+  const Query query(request, message_list_parameters, findings);
+  const auto page_query = read_page_query<model::MessageId>(query, findings);
+  const auto order = order_named(query.find("order").value_or("asc"));
+  if (!order) query.refuse("order", "must be asc or desc");
+  if (refused(request, findings)) return;
+
+  with_conversation(request, [request, page_query, order = *order](const model::Conversation& conversation) {
+    store::messages(request->database(), request->tenant().id, conversation.id, order, page_query,
+                    [request, page_query](const Result<store::Page<store::StoredMessage>>& page) {
+                      answer_page(request, page_query, page);
+                    });
   });
 }
 

@@ -160,9 +160,9 @@ TEST_F(ConversationsTest, Only_the_tenants_own_agents_can_be_named) {
   EXPECT_EQ(answer->status, 422);
   EXPECT_NE(answer->body.find("/agent_id"), std::string::npos);
   EXPECT_EQ(patch("/v1/conversations/" + make_conversation(), foreign)->status, 422);
-  const std::string nobody = R"({"agent_id":"agt_00000000000000000000000000"})";
-  EXPECT_EQ(post("/v1/conversations", nobody)->status, 422) << "not the default agent by another name";
-  EXPECT_EQ(patch("/v1/conversations/" + make_conversation(), nobody)->status, 422);
+  const std::string unknown = R"({"agent_id":"agt_00000000000000000000000000"})";
+  EXPECT_EQ(post("/v1/conversations", unknown)->status, 422) << "not the default agent by another name";
+  EXPECT_EQ(patch("/v1/conversations/" + make_conversation(), unknown)->status, 422);
   const auto mine = post("/v1/agents", R"({"name":"second"})")->text("id");
   EXPECT_EQ(post("/v1/conversations", R"({"agent_id":")" + mine + "\"}")->text("agent_id"), mine);
 }
@@ -204,7 +204,7 @@ TEST_F(ConversationsTest, Lists_are_cut_into_pages_that_meet_without_gap_or_over
   EXPECT_TRUE(before->text("next_cursor").starts_with(seen[2] + "."))
       << "going back, the next page ends before the first row";
   EXPECT_NE(get("/v1/conversations?user_id=a%20b")->body.find(ids_made[0]), std::string::npos);
-  EXPECT_EQ(get("/v1/conversations?user_id=nobody")->member("data"), "[]");
+  EXPECT_EQ(get("/v1/conversations?user_id=unknown")->member("data"), "[]");
 }
 
 TEST_F(ConversationsTest, A_wrong_query_is_422_and_names_the_parameter) {

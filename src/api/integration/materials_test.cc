@@ -10,7 +10,7 @@ class MaterialsTest : public ApiTest {
   static bool points_at(const Answer& answer, const std::string& pointer) {
     return answer->status == 422 && answer->body.find("\"pointer\":\"" + pointer + "\"") != std::string::npos;
   }
-  const std::string nobody = "00000000000000000000000001";
+  const std::string unknown = "00000000000000000000000001";
 };
 
 TEST_F(MaterialsTest, A_repository_is_created_changed_and_deleted) {
@@ -80,8 +80,9 @@ TEST_F(MaterialsTest, Materials_named_by_a_message_must_exist_I_25) {
   const auto conversation = "/v1/conversations/" + make_conversation() + "/messages";
   const auto skill = make_skill("pdf");
   const int before = disk.write_count();
-  EXPECT_TRUE(points_at(post(conversation, R"({"content":"x","skill_ids":[")" + skill + R"(","skl_)" + nobody + "\"]}"),
-                        "/skill_ids/1"));
+  EXPECT_TRUE(
+      points_at(post(conversation, R"({"content":"x","skill_ids":[")" + skill + R"(","skl_)" + unknown + "\"]}"),
+                "/skill_ids/1"));
   EXPECT_TRUE(points_at(post(conversation, R"({"content":"x","repository_id":"rep_7"})"), "/repository_id"));
   EXPECT_TRUE(points_at(post(conversation, R"({"content":"x","env":"lab"})"), "/env"));
   EXPECT_TRUE(points_at(post("/v1/conversations", R"({"repository_id":"rep_7"})"), "/repository_id"));
@@ -120,9 +121,9 @@ TEST_F(MaterialsTest, A_conversation_may_get_another_repository_if_it_is_there) 
 TEST_F(MaterialsTest, An_agent_names_skills_and_an_environment_that_are_there) {
   const auto skill = make_skill("pdf");
   const auto environment = make_environment("lab");
-  EXPECT_TRUE(points_at(post("/v1/agents", R"({"name":"a","skill_ids":["skl_)" + nobody + "\"]}"), "/skill_ids/0"));
+  EXPECT_TRUE(points_at(post("/v1/agents", R"({"name":"a","skill_ids":["skl_)" + unknown + "\"]}"), "/skill_ids/0"));
   EXPECT_TRUE(
-      points_at(post("/v1/agents", R"({"name":"a","environment_id":"env_)" + nobody + "\"}"), "/environment_id"));
+      points_at(post("/v1/agents", R"({"name":"a","environment_id":"env_)" + unknown + "\"}"), "/environment_id"));
   EXPECT_TRUE(points_at(post("/v1/agents", R"({"name":"a","skill_ids":["x"],"environment_id":"x"})"), "/skill_ids/0"));
   EXPECT_TRUE(points_at(post("/v1/agents", R"({"name":"a","skill_ids":[")" + skill + "\",\"" + skill + "\"]}"),
                         "/skill_ids/1"));
@@ -134,7 +135,7 @@ TEST_F(MaterialsTest, An_agent_names_skills_and_an_environment_that_are_there) {
   EXPECT_EQ(remove("/v1/skills/" + skill)->slug(), "resource-in-use");
   EXPECT_EQ(remove("/v1/environments/" + environment)->slug(), "resource-in-use");
   const auto path = made->header("Location");
-  EXPECT_TRUE(points_at(patch(path, R"({"environment_id":"env_)" + nobody + "\"}"), "/environment_id"));
+  EXPECT_TRUE(points_at(patch(path, R"({"environment_id":"env_)" + unknown + "\"}"), "/environment_id"));
   const auto changed = patch(path, R"({"skill_ids":null,"environment_id":null})");
   EXPECT_EQ(changed->member("skill_ids"), "[]");
   EXPECT_EQ(changed->member("environment_id"), "null");

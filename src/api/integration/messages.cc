@@ -1,22 +1,12 @@
-#include "api/answers/event_request.h"
-#include "api/answers/pages.h"
 #include "api/answers/streaming.h"
+#include "api/handlers.h"
 #include "api/inputs/message_input.h"
 #include "api/inputs/secret_input.h"
-#include "api/integration/integration.h"
-#include "api/integration/lookups.h"
 
 namespace sluice::api::integration {
 namespace {
 
 constexpr std::string_view create_parameters[] = {"stream", "detail"};
-constexpr std::string_view list_parameters[] = {"order", "limit", "starting_after", "ending_before"};
-
-std::optional<store::Order> order_named(std::string_view name) {
-  if (name == "asc") return store::Order::ascending;
-  if (name == "desc") return store::Order::descending;
-  return std::nullopt;
-}
 
 // Whether the client wants a stream.
 bool read_stream_flag(const Query& query) {
@@ -58,14 +48,11 @@ void answer_no_events(const RequestPtr& request, model::MessageId message) {
       });
 }
 
-void stream_events(const RequestPtr& request, const model::Run& run, StreamPosition position) {
-  const auto open = [request, run, position](Follows follows) {
-    // An EventSource reconnects for ever, unless it gets 204.
-    if (follows == Follows::nothing && wire::is_sse(position.format)) return request->no_content();
-    open_stream(request, {.run = run, .format = position.format, .after = position.after});
-  };
-  if (position.after < 0) return open(Follows::something);
-  find_event(request, run, position, open);
+Task<> stream_events(RequestPtr request, model::Run run, StreamPosition position) {
+  const auto follows = position.after < 0 ? Follows::something : co_await find_event(request, run, position);
+  // An EventSource reconnects for ever, unless it gets 204.
+  if (follows == Follows::nothing && wire::is_sse(position.format)) co_return request->no_content();
+  open_stream(request, {.run = run, .format = position.format, .after = position.after});
 }
 
 }  // namespace
@@ -101,22 +88,6 @@ void create_message(const RequestPtr& request) {
                   });
 }
 
-void list_messages(const RequestPtr& request) {
-  Findings findings;
-  const Query query(request, list_parameters, findings);
-  const auto page_query = read_page_query<model::MessageId>(query, findings);
-  const auto order = order_named(query.find("order").value_or("asc"));
-  if (!order) query.refuse("order", "must be asc or desc");
-  if (refused(request, findings)) return;
-
-  with_conversation(request, [request, page_query, order = *order](const model::Conversation& conversation) {
-    store::messages(request->database(), request->tenant().id, conversation.id, order, page_query,
-                    [request, page_query](const Result<store::Page<store::StoredMessage>>& page) {
-                      answer_page(request, page_query, page);
-                    });
-  });
-}
-
 void get_message(const RequestPtr& request) {
   const auto id = request->path_id<model::MessageId>();
   if (!id) return request->not_found();
@@ -135,7 +106,7 @@ void stream_message_events(const RequestPtr& request) {
 
   store::run_of_message(request->database(), request->tenant().id, *message,
                         [request, message = *message, position](const Result<model::Run>& run) {
-                          if (run) return stream_events(request, run.value(), position);
+                          if (run) return start_unowned(stream_events(request, run.value(), position));
                           if (run.error().kind == ErrorKind::not_found) return answer_no_events(request, message);
                           request->fail(run.error());
                         });

@@ -21,7 +21,7 @@ TEST_F(MessagesTest, A_message_is_streamed_as_it_happens_I_1_I_3) {
   EXPECT_TRUE(stream->header("X-Message-Id").starts_with("msg_"));
   EXPECT_FALSE(stream->headers.find("Content-Length"));
   EXPECT_FALSE(stream->headers.find("Idempotency-Replayed"));
-  EXPECT_EQ(count_lines(stream->body), 1U) << "message_start is told at once";
+  EXPECT_EQ(count_lines(stream->body), 1U) << "message_start is sent at once";
   agent_says("Hi ");
   EXPECT_EQ(count_lines(stream->body), 2U);
   agent_finishes();
@@ -72,7 +72,7 @@ TEST_F(MessagesTest, Filler_is_decided_by_the_nearest_of_message_conversation_an
   };
   EXPECT_TRUE(filler_of(conversation, ""));
   EXPECT_FALSE(filler_of(conversation, R"(,"filler":{"enabled":false})"));
-  EXPECT_FALSE(filler_of(conversation, "", "?stream=false")) << "nobody would see it";
+  EXPECT_FALSE(filler_of(conversation, "", "?stream=false")) << "no client would see it";
   const auto quiet = make_conversation(R"({"filler":{"enabled":false}})");
   EXPECT_FALSE(filler_of(quiet, ""));
   EXPECT_TRUE(filler_of(quiet, R"(,"filler":{"enabled":true})"));

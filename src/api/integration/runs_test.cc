@@ -28,7 +28,7 @@ TEST_F(RunsTest, A_cancelled_run_is_over_and_its_stream_ends_with_that) {
   const auto answer = post(path, "");
   EXPECT_EQ(answer->status, 200);
   EXPECT_EQ(answer->text("state"), "cancelled");
-  EXPECT_EQ(agent.listener, nullptr) << "nobody is left at work";
+  EXPECT_EQ(agent.listener, nullptr) << "no agent is left at work";
   EXPECT_TRUE(stream->finished);
   EXPECT_NE(stream->body.find("/problems/run-cancelled"), std::string::npos);
   EXPECT_EQ(post(path, "")->status, 200) << "that is what was wanted";

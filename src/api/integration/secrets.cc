@@ -1,7 +1,7 @@
 // Secrets on file (I-17), of a conversation, an agent or the whole tenant: put, their names, destroyed.
 #include "api/answers/pages.h"
+#include "api/handlers.h"
 #include "api/inputs/secret_input.h"
-#include "api/integration/integration.h"
 
 namespace sluice::api::integration {
 namespace {

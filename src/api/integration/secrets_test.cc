@@ -1,4 +1,4 @@
-// I-17: secrets are put and named, and never told.
+// I-17: secrets are stored and named, and their values are in no answer.
 #include <regex>
 
 #include "api/api_fixture.h"

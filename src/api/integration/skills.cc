@@ -1,11 +1,11 @@
 #include <strings.h>
 
 #include "api/answers/downloads.h"
-#include "api/answers/rows.h"
-#include "api/integration/integration.h"
+#include "api/answers/pages.h"
+#include "api/handlers.h"
 #include "api/request/reading.h"
 #include "api/request/request_context.h"
-#include "api/request/worker_job.h"
+#include "api/request/waiting.h"
 #include "base/bytes.h"
 #include "workspace/workspace.h"
 
@@ -162,11 +162,8 @@ void create_skill(const RequestPtr& request) {
 
 // The name is that of the bundle, so a bundle of another name would be another skill.
 void replace_skill(const RequestPtr& request) {
-  const auto id = request->path_id<model::SkillId>();
-  if (!id) return request->not_found();
-  store::skill(request->database(), request->tenant().id, *id, [request](const Result<model::Skill>& former) {
-    if (!former) return request->fail(former.error());
-    with_bundle(request, [request, name = former.value().name](model::Skill skill) {
+  with_row<model::Skill>(request, &store::skill, [request](const model::Skill& former) {
+    with_bundle(request, [request, name = former.name](model::Skill skill) {
       if (skill.name == name) return put(request, std::move(skill));
       request->invalid("/files", "SKILL.md names another skill: " + skill.name + ", not " + name);
     });
@@ -178,12 +175,7 @@ void delete_skill(const RequestPtr& request) {
 }
 
 void get_skill_bundle(const RequestPtr& request) {
-  const auto id = request->path_id<model::SkillId>();
-  if (!id) return request->not_found();
-  store::skill(request->database(), request->tenant().id, *id, [request](const Result<model::Skill>& skill) {
-    if (!skill) return request->fail(skill.error());
-    send_bundle(request, skill.value());
-  });
+  with_row<model::Skill>(request, &store::skill, [request](const model::Skill& skill) { send_bundle(request, skill); });
 }
 
 }  // namespace sluice::api::integration

@@ -23,12 +23,13 @@ class StreamingTest : public ApiTest {
 TEST_F(StreamingTest, A_caller_who_leaves_does_not_stop_the_run_I_8) {
   stream->hang_up();
   loop.settle();
-  const auto told = stream->body;
-  agent_says("Nobody listens.");
+  const auto received = stream->body;
+  agent_says("After the client left.");
   agent_finishes();
-  EXPECT_EQ(stream->body, told);
+  EXPECT_EQ(stream->body, received);
   EXPECT_TRUE(logged("answer=caller left"));
-  EXPECT_NE(get("/v1/conversations/" + conversation + "/messages")->body.find("Nobody listens."), std::string::npos);
+  EXPECT_NE(get("/v1/conversations/" + conversation + "/messages")->body.find("After the client left."),
+            std::string::npos);
 }
 
 TEST_F(StreamingTest, A_caller_who_left_before_the_stream_began_is_forgotten) {
@@ -144,7 +145,7 @@ TEST_F(StreamingTest, An_event_source_that_has_the_last_event_gets_204) {
   agent_says("Hi");  // seq 1
   EXPECT_EQ(of_last()->status, 200) << "more is to come";
   agent_finishes();  // seq 2
-  EXPECT_EQ(of_last()->status, 200) << "the end is to be told";
+  EXPECT_EQ(of_last()->status, 200) << "the end is still to be sent";
   const auto over = get_sse(events + "?after=2");
   EXPECT_EQ(over->status, 204);
   EXPECT_EQ(over->body, "");

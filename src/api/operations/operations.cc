@@ -1,4 +1,5 @@
-#include "api/operations/operations.h"
+#include "api/answers/assets.h"
+#include "api/handlers.h"
 
 #include <algorithm>
 
@@ -85,6 +86,21 @@ void get_readiness(const RequestPtr& request) {
 
 void get_metrics(const RequestPtr& request) {
   request->answer(200, "text/plain; version=0.0.4; charset=utf-8", request->services().needs.metrics.to_text());
+}
+
+void get_openapi(const RequestPtr& request) {
+  request->answer_shared("application/yaml", request->services().documents.openapi);
+}
+
+void get_docs(const RequestPtr& request) {
+  const auto* page = request->services().documents.reference.find("index.html");
+  const auto* policy = request->services().documents.reference.find("policy");
+  SLUICE_CHECK(page != nullptr && policy != nullptr);
+  answer_asset(request, *page,
+               {{"Cache-Control", "no-cache"},
+                {"Content-Security-Policy", *policy->plain},
+                {"X-Content-Type-Options", "nosniff"},
+                {"Referrer-Policy", "no-referrer"}});
 }
 
 }  // namespace sluice::api::operations

@@ -1,6 +1,6 @@
 // What one tenant's clients leave unread, and what that means for its next answers.
-#include "api/request/answer_accounts.h"
 #include "api/api_fixture.h"
+#include "api/request/services.h"
 
 namespace sluice::api {
 namespace answer_accounts_test {

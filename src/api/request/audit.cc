@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "api/request/recorded_changes.h"
+#include "api/request/services.h"
 
 namespace sluice::api {
 namespace {
@@ -16,7 +16,7 @@ void append(const RequestPtr& request, std::vector<model::AuditEntry> entries, C
 
 // The entry that stands for changes `number` and following.
 SandboxChange sum_from(const RequestPtr& request, int64_t number, std::string_view action) {
-  SandboxChange sum{.subject = request->actor(), .detail = {}};
+  SandboxChange sum{.subject = request->caller().actor(), .detail = {}};
   json::Writer writer(sum.detail);
   writer.begin_object().key("from").integer(number).key("to").integer(number + ChangeCounts::sum_of - 1);
   writer.key("first").string(action).end_object();
@@ -37,11 +37,11 @@ void record_of_operator(const RequestPtr& request, model::AuditEntry entry, Call
 
 void record_sandbox(const RequestPtr& request, std::string_view action, std::vector<SandboxChange> changes,
                     Callback<void()> then) {
-  if (!request->is_sandbox()) return then();
+  if (!request->caller().is_sandbox()) return then();
   std::vector<model::AuditEntry> entries;
   for (auto& change : changes) {
     auto entry_action = action;
-    const auto number = request->services().change_counts.next(request->actor());
+    const auto number = request->services().change_counts.next(request->caller().actor());
     if (!ChangeCounts::has_own_entry(number)) {
       if (!ChangeCounts::begins_sum(number)) continue;
       change = sum_from(request, number, action);
@@ -50,7 +50,7 @@ void record_sandbox(const RequestPtr& request, std::string_view action, std::vec
     entries.push_back({.tenant_id = request->tenant().id,
                        .action = std::string(entry_action),
                        .subject = std::move(change.subject),
-                       .actor = request->actor(),
+                       .actor = request->caller().actor(),
                        .detail = std::move(change.detail),
                        .at = request->now()});
   }
@@ -65,9 +65,9 @@ void record_sandbox(const RequestPtr& request, std::string_view action, std::str
 
 void record_sandbox_once(const RequestPtr& request, std::string_view action, std::string subject, std::string detail,
                          Callback<void()> then) {
-  if (!request->is_sandbox()) return then();
+  if (!request->caller().is_sandbox()) return then();
   auto& recorded = request->services().recorded_changes;
-  const auto change = request->actor() + ' ' + std::string(action) + ' ' + subject;
+  const auto change = request->caller().actor() + ' ' + std::string(action) + ' ' + subject;
   if (recorded.has(change)) return then();
   record_sandbox(request, action, std::move(subject), std::move(detail),
                  [&recorded, change, then = std::move(then)]() mutable {

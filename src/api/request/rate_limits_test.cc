@@ -61,7 +61,7 @@ TEST(TokenBuckets, Without_a_rate_everybody_passes_and_nothing_is_kept) {
 TEST(TokenBuckets, The_number_of_buckets_is_bounded_and_full_ones_make_room) {
   TokenBuckets buckets({.per_second = 1, .burst = 2});
   for (std::size_t i = 0; i < TokenBuckets::count_max + 100; ++i) {
-    EXPECT_EQ(buckets.take(std::to_string(i), 0), 0) << "nobody is shut out because others are many";
+    EXPECT_EQ(buckets.take(std::to_string(i), 0), 0) << "no caller is shut out because others are many";
   }
   EXPECT_EQ(buckets.size(), TokenBuckets::count_max);
   EXPECT_EQ(buckets.take("late", 2 * second), 0);

@@ -2,10 +2,34 @@
 
 #include <algorithm>
 
-#include "api/request/request_metrics.h"
-#include "api/request/traceparent.h"
+#include "api/request/services.h"
 
 namespace sluice::api {
+namespace {
+
+constexpr std::size_t known_size = 55;
+constexpr std::size_t size_max = 256;  // a later version may add fields, not a novel
+
+bool is_hex(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+bool is_zero(std::string_view text) { return text.find_first_not_of('0') == std::string_view::npos; }
+
+}  // namespace
+
+bool is_traceparent(std::string_view text) {
+  if (text.size() < known_size || text.size() > size_max) return false;
+  const std::string_view version = text.substr(0, 2);
+  const std::string_view trace_id = text.substr(3, 32);
+  const std::string_view parent_id = text.substr(36, 16);
+  if (text[2] != '-' || text[35] != '-' || text[52] != '-') return false;
+  if (!is_hex(version) || !is_hex(trace_id) || !is_hex(parent_id) || !is_hex(text.substr(53, 2))) return false;
+  if (version == "ff" || is_zero(trace_id) || is_zero(parent_id)) return false;
+  if (text.size() == known_size) return true;
+  return version != "00" && text[known_size] == '-' &&
+         std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
+}
+
 namespace {
 
 constexpr std::size_t long_answer_bytes_min = 64 * 1024;
@@ -95,8 +119,8 @@ void RequestContext::answer_shared(std::string_view content_type, SharedBytes by
 
 bool RequestContext::may_answer(std::size_t bytes) {
   // A request that changed something is always answered: a refusal would say that nothing was done.
-  if (!holder_ || bytes < long_answer_bytes_min || http().method != "GET") return true;
-  const auto account = services_.answer_accounts.of(holder_->tenant.id);
+  if (!caller_.holder || bytes < long_answer_bytes_min || http().method != "GET") return true;
+  const auto account = services_.answer_accounts.of(caller_.holder->tenant.id);
   if (account->unread_bytes == 0) return true;
   if (account->unread_bytes + bytes <= limits::unread_answers_bytes_of_tenant_max) return true;
   rate_limited(1'000'000, "Clients of this tenant do not read what they were answered: too much of it waits.");
@@ -177,7 +201,7 @@ void RequestContext::start_stream(net::Headers headers) {
 void RequestContext::stream_ended(std::string_view how) { served(200, how); }
 
 bool RequestContext::may_log() {
-  const std::string tenant = holder_ ? holder_->tenant.id.text() : "";
+  const std::string tenant = caller_.holder ? caller_.holder->tenant.id.text() : "";
   return services_.request_lines.take(tenant, services_.needs.loop.monotonic_us(), services_.needs.log);
 }
 
@@ -187,7 +211,7 @@ void RequestContext::served(int status, std::string_view how) {
   const int64_t duration_us = services_.needs.loop.monotonic_us() - began_us_;
   services_.metrics.served(match_.route, status, duration_us);
   if (!services_.needs.log.wants(world::LogLevel::info) || !may_log()) return;
-  const std::string tenant = holder_ ? holder_->tenant.id.text() : "-";
+  const std::string tenant = caller_.holder ? caller_.holder->tenant.id.text() : "-";
   const std::string run = run_ ? run_->text() : "-";
   services_.needs.log.write(world::LogLevel::info, "request served",
                             {{"method", http().method},

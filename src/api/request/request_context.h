@@ -15,6 +15,21 @@ namespace sluice::api {
 
 inline constexpr std::string_view json_type = "application/json";
 
+// The identity behind a request.
+struct Caller {
+  Holder holder;                          // the tenant and its key; null on routes that are not for service keys
+  bool is_operator = false;               // who acts for the tenant in the console, without a key of the tenant
+  std::string sandbox;                    // "run:run_…" if a sandbox sends the request, with its bearer
+  std::optional<model::Run> sandbox_run;  // empty if the sandbox's execution belongs to no run
+
+  bool is_sandbox() const { return !sandbox.empty(); }
+  // The name of the caller in the audit chain.
+  std::string actor() const {
+    if (is_sandbox()) return sandbox;
+    return is_operator ? "console:admin" : "service_key:" + holder->key.id.text();
+  }
+};
+
 class RequestContext final {
  public:
   RequestContext(Services& services, std::shared_ptr<net::Exchange> exchange);
@@ -53,30 +68,15 @@ class RequestContext final {
   // that a handler finds the same parameters below /v1 and below /api/workspaces.
   bool enter_workspace();
 
-  void set_holder(Holder holder) { holder_ = std::move(holder); }
+  Caller& caller() { return caller_; }
   // Only on routes for service keys.
-  const store::KeyHolder& holder() const { return SLUICE_CHECK(holder_ != nullptr), *holder_; }
+  const store::KeyHolder& holder() const { return SLUICE_CHECK(caller_.holder != nullptr), *caller_.holder; }
   const model::Tenant& tenant() const { return holder().tenant; }
-  // Whether a sandbox sends the request, with its bearer. sandbox_run() is its run, if its execution belongs to one.
-  bool is_sandbox() const { return !sandbox_name_.empty(); }
-  const std::optional<model::Run>& sandbox_run() const { return sandbox_run_; }
-  // `name` is for the audit chain: "run:run_…".
-  void set_sandbox(std::string name, std::optional<model::Run> run) {
-    sandbox_name_ = std::move(name);
-    sandbox_run_ = std::move(run);
-  }
-  // The operator acts for the tenant in the console, without a key of the tenant.
-  void set_admin_acts() { admin_acts_ = true; }
-  // The caller, for the audit chain.
-  std::string actor() const {
-    if (is_sandbox()) return sandbox_name_;
-    return admin_acts_ ? "console:admin" : "service_key:" + holder().key.id.text();
-  }
   void set_run(model::RunId run) { run_ = run; }
 
   // ── answers: exactly one of these, or a stream ──
-  // RequestPtr before a long answer is made of what was read. False: it was refused, because too much of what the
-  // tenant's clients were answered waits unread.
+  // Call it before a long answer is made. False: the request was refused, because the tenant's clients have not read
+  // too much of what they were answered.
   bool may_answer(std::size_t bytes);
   void answer(int status, std::string_view content_type, std::string body, net::Headers headers = {});
   void answer_json(int status, std::string body, net::Headers headers = {}) {
@@ -117,14 +117,15 @@ class RequestContext final {
   int64_t began_us_;
   Match match_;
   Callback<void()> welcome_;
-  Holder holder_;
-  bool admin_acts_ = false;
-  std::optional<model::Run> sandbox_run_;
-  std::string sandbox_name_;
+  Caller caller_;
   std::optional<model::RunId> run_;
 };
 
 // A problem as a response; `context` says to which request.
 net::Response problem_response(const model::Problem& problem, const model::ProblemContext& context);
+
+// Whether a header of W3C trace context may be passed on: version "-" trace-id "-" parent-id "-" flags, lower-case hex,
+// ids not all zero, version not ff.
+bool is_traceparent(std::string_view text);
 
 }  // namespace sluice::api

@@ -1,10 +1,11 @@
-#include "api/workflows/workflows.h"
-
+#include <limits>
 #include <map>
 #include <optional>
 
 #include "api/answers/pages.h"
+#include "api/handlers.h"
 #include "api/request/audit.h"
+#include "api/request/waiting.h"
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/digest.h"
@@ -90,26 +91,8 @@ std::string keep_variables(json::Value sent, const std::string& before, Findings
 constexpr std::string_view workflow_names[] = {"name", "description", "definition"};
 constexpr TextRule description_rule{.chars_max = 2'000};
 
-// Answers with the id of the workflow that has the name, so that the client can use it. Reads the list page by page.
-void answer_name_conflict(const RequestPtr& request, std::string name, std::optional<model::WorkflowId> after = {}) {
-  const store::PageQuery<model::WorkflowId> query{.limit = limits::page_max, .starting_after = after};
-  store::workflows(request->database(), request->tenant().id, query,
-                   [request, name](const Result<store::Page<model::Workflow>>& page) {
-                     if (!page) return request->fail(page.error());
-                     model::Problem problem{.slug = model::Slug::name_conflict,
-                                            .detail = "Another workflow has this name."};
-                     for (const auto& row : page.value().rows) {
-                       if (row.name == name) problem.conflicting_resource_id = row.id.text();
-                     }
-                     const bool look_on = !problem.conflicting_resource_id && page.value().has_more;
-                     if (look_on) return answer_name_conflict(request, name, page.value().rows.back().id);
-                     request->problem(problem);
-                   });
-}
-
 void fail(const RequestPtr& request, const Error& error, const std::string& name) {
-  if (error.kind == ErrorKind::conflict) return answer_name_conflict(request, name);
-  request->fail(error);
+  fail_to_name<model::Workflow>(request, &store::workflows, error, name, "Another workflow has this name.");
 }
 
 // `before`: the definition that a sandbox changes, whose variables were hidden from it.
@@ -117,7 +100,8 @@ std::optional<std::string> read_definition(const RequestPtr& request, json::Valu
                                            Findings& findings) {
   const auto definition = body.find("definition");
   if (!definition) return std::nullopt;
-  const auto text = request->is_sandbox() ? keep_variables(*definition, before, findings) : definition->to_text();
+  const auto text =
+      request->caller().is_sandbox() ? keep_variables(*definition, before, findings) : definition->to_text();
   const auto parsed = json::Document::parse(text);
   SLUICE_CHECK(parsed);
   findings.errors.append(flow::faults_of_definition(parsed.value().root(), "/definition"));
@@ -125,7 +109,7 @@ std::optional<std::string> read_definition(const RequestPtr& request, json::Valu
 }
 
 void hide_from_sandboxes(const RequestPtr& request, model::Workflow& workflow) {
-  if (request->is_sandbox()) workflow.definition = hide_variables(workflow.definition);
+  if (request->caller().is_sandbox()) workflow.definition = hide_variables(workflow.definition);
 }
 
 std::string shown(const RequestPtr& request, model::Workflow workflow) {
@@ -147,15 +131,7 @@ std::string detail_of(const std::optional<std::string>& name, const std::optiona
 }  // namespace
 
 void list_workflows(const RequestPtr& request) {
-  const auto query = read_page_query<model::WorkflowId>(request);
-  if (!query) return;
-  store::workflows(request->database(), request->tenant().id, *query,
-                   [request, query](Result<store::Page<model::Workflow>> page) {
-                     if (page) {
-                       for (auto& workflow : page.value().rows) hide_from_sandboxes(request, workflow);
-                     }
-                     answer_page(request, *query, page);
-                   });
+  list_rows<model::Workflow>(request, &store::workflows, hide_from_sandboxes);
 }
 
 void create_workflow(const RequestPtr& request) {
@@ -184,53 +160,40 @@ void create_workflow(const RequestPtr& request) {
 }
 
 void get_workflow(const RequestPtr& request) {
-  const auto id = request->path_id<model::WorkflowId>();
-  if (!id) return request->not_found();
-  store::workflow(request->database(), request->tenant().id, *id, [request](const Result<model::Workflow>& found) {
-    if (!found) return request->fail(found.error());
-    request->answer_json(200, shown(request, found.value()));
-  });
+  get_row<model::Workflow>(request, &store::workflow, hide_from_sandboxes);
 }
 
 namespace {
 
-constexpr int changes_max = 3;  // attempts of a sandbox whose definition another client changes meanwhile
+constexpr int changes_max = 3;  // repetitions by a sandbox whose definition another client changes meanwhile
 
-void change_as_sandbox(const RequestPtr& request, model::WorkflowId id, int changes_left);
+Task<> change_workflow(RequestPtr request, model::WorkflowId id) {
+  const auto tenant = request->tenant().id;
+  for (int changes_left = changes_max;; --changes_left) {
+    model::Workflow before;  // as a sandbox found it, which may change no value that it cannot see
+    if (request->caller().is_sandbox()) {
+      before = co_await found<model::Workflow>(request, &store::workflow, tenant, id);
+    }
+    const auto body = read_body(request);
+    if (!body) co_return;
+    Findings findings;
+    const Fields fields(body->root(), "", workflow_names, findings);
+    store::WorkflowPatch patch;
+    patch.name = fields.text("name", name_rule, Null::refused);
+    patch.description = fields.null("description") ? std::string() : fields.text("description", description_rule);
+    patch.definition = read_definition(request, body->root(), before.definition, findings);
+    if (patch.definition && request->caller().is_sandbox()) patch.definition_before = before.definition;
+    if (refused(request, findings)) co_return;
 
-// `before`: as a sandbox found it, which may change no value that it cannot see.
-void change_workflow(const RequestPtr& request, model::WorkflowId id, const model::Workflow& before, int changes_left) {
-  const auto body = read_body(request);
-  if (!body) return;
-  Findings findings;
-  const Fields fields(body->root(), "", workflow_names, findings);
-  store::WorkflowPatch patch;
-  patch.name = fields.text("name", name_rule, Null::refused);
-  patch.description = fields.null("description") ? std::string() : fields.text("description", description_rule);
-  patch.definition = read_definition(request, body->root(), before.definition, findings);
-  if (patch.definition && request->is_sandbox()) patch.definition_before = before.definition;
-  if (refused(request, findings)) return;
-  auto detail = detail_of(patch.name, patch.definition);
-  record_sandbox(request, "workflow.updated", id.text(), std::move(detail),
-                 [request, id, changes_left, patch = std::move(patch)]() mutable {
-                   const std::string name = patch.name.value_or("");
-                   const bool may_be_late = patch.definition_before && changes_left > 0;
-                   store::update_workflow(
-                       request->database(), request->tenant().id, id, std::move(patch), request->now(),
-                       [request, id, name, may_be_late, changes_left](const Result<model::Workflow>& changed) {
-                         if (changed) return request->answer_json(200, shown(request, changed.value()));
-                         const bool is_late = changed.error().kind == ErrorKind::conflict && may_be_late;
-                         is_late ? change_as_sandbox(request, id, changes_left - 1)
-                                 : fail(request, changed.error(), name);
-                       });
-                 });
-}
-
-void change_as_sandbox(const RequestPtr& request, model::WorkflowId id, int changes_left) {
-  store::workflow(request->database(), request->tenant().id, id,
-                  [request, id, changes_left](const Result<model::Workflow>& found) {
-                    found ? change_workflow(request, id, found.value(), changes_left) : request->fail(found.error());
-                  });
+    co_await answer<Unit>([&](auto done) {
+      record_sandbox(request, "workflow.updated", id.text(), detail_of(patch.name, patch.definition), std::move(done));
+    });
+    const auto changed =
+        co_await asked<model::Workflow>(request, &store::update_workflow, tenant, id, patch, request->now());
+    if (changed) co_return request->answer_json(200, shown(request, changed.value()));
+    const bool is_late = changed.error().kind == ErrorKind::conflict && patch.definition_before && changes_left > 0;
+    if (!is_late) co_return fail(request, changed.error(), patch.name.value_or(""));
+  }
 }
 
 }  // namespace
@@ -238,7 +201,7 @@ void change_as_sandbox(const RequestPtr& request, model::WorkflowId id, int chan
 void update_workflow(const RequestPtr& request) {
   const auto id = request->path_id<model::WorkflowId>();
   if (!id) return request->not_found();
-  request->is_sandbox() ? change_as_sandbox(request, *id, changes_max) : change_workflow(request, *id, {}, 0);
+  start_unowned(change_workflow(request, *id));
 }
 
 void delete_workflow(const RequestPtr& request) {
@@ -248,6 +211,139 @@ void delete_workflow(const RequestPtr& request) {
     store::delete_workflow(request->database(), request->tenant().id, id, [request](const Result<Unit>& removed) {
       removed ? request->no_content() : request->fail(removed.error());
     });
+  });
+}
+
+// ── runs: started, listed, read line by line, cancelled ──
+
+namespace {
+
+constexpr std::string_view start_names[] = {"inputs"};
+constexpr std::string_view start_parameters[] = {"profile"};
+constexpr std::string_view line_parameters[] = {"after", "profile"};
+
+// Exists from the head to the last byte, owned by OpenAnswers. The run continues when the client disconnects.
+class LineStream final : public OpenAnswer, public engine::Reader {
+ public:
+  explicit LineStream(const RequestPtr& request) : request_(request) {}
+
+  void open(const model::WorkflowRun& run, flow::LineView view) {
+    net::Exchange& exchange = request_->exchange();
+    exchange.on_drained(lifetime_.guard([this] {
+      if (!over_ && reading_) reading_->more();
+    }));
+    exchange.on_gone(lifetime_.guard([this] { close("caller left"); }));
+    if (exchange.gone()) return close("caller left");
+    reading_ = request_->services().needs.flows.read(run, view, *this);
+  }
+
+  void take(SharedBytes lines) override {
+    if (!over_) request_->exchange().write(std::move(lines));
+  }
+  bool full() const override { return request_->exchange().unsent_bytes() > limits::stream_unsent_bytes_max; }
+  void end() override {
+    if (over_) return;
+    request_->exchange().finish();
+    close("complete");
+  }
+  void lose(const Error& why) override {
+    if (over_) return;
+    request_->services().needs.log.write(world::LogLevel::error, "stream lost",
+                                         {{"request_id", request_->request_id()}, {"why", why.what}});
+    request_->exchange().abort();
+    close("lost");
+  }
+
+ private:
+  void close(std::string_view how) {
+    if (std::exchange(over_, true)) return;
+    request_->stream_ended(how);
+    request_->services().open_answers.let_go(*this);
+  }
+
+  RequestPtr request_;
+  std::unique_ptr<engine::Reading> reading_;
+  bool over_ = false;
+  Lifetime lifetime_;
+};
+
+void open_lines(const RequestPtr& request, const model::WorkflowRun& run, flow::LineView view) {
+  request->start_stream({{"X-Workflow-Run-Id", run.id.text()}, {"Content-Type", "application/x-ndjson"}});
+  if (request->http().method == "HEAD") {
+    request->exchange().finish();
+    return request->stream_ended("complete");
+  }
+  request->services().open_answers.open<LineStream>(request).open(run, view);
+}
+
+bool read_profile(const Query& query) {
+  const auto profile = query.find("profile").value_or("plain");
+  if (profile != "plain" && profile != "extended") query.refuse("profile", "must be plain or extended");
+  return profile == "extended";
+}
+
+bool wants_no_stream(const RequestPtr& request) {
+  const auto prefer = request->header("Prefer");
+  return prefer && prefer->find("respond-async") != std::string_view::npos;
+}
+
+}  // namespace
+
+void start_run(const RequestPtr& request) {
+  const auto id = request->path_id<model::WorkflowId>();
+  if (!id) return request->not_found();
+  const auto body = read_body(request);
+  if (!body) return;
+  Findings findings;
+  const Fields fields(body->root(), "", start_names, findings);
+  auto inputs = fields.object_text("inputs").value_or("{}");
+  const Query query(request, start_parameters, findings);
+  const flow::LineView view{.extended = read_profile(query)};
+  if (refused(request, findings)) return;
+
+  auto begun = [request, view](const flow::RunOutcome& outcome) {
+    if (const auto* problem = std::get_if<model::Problem>(&outcome)) return request->problem(*problem);
+    const auto& run = std::get<model::WorkflowRun>(outcome);
+    if (!wants_no_stream(request)) return open_lines(request, run, view);
+    const auto workspace = model::WorkspaceId{run.tenant_id.ulid}.text();
+    request->answer_json(202, model::to_json(run),
+                         {{"Location", "/api/workspaces/" + workspace + "/workflow-runs/" + run.id.text()},
+                          {"Preference-Applied", "respond-async"}});
+  };
+  with_row<model::Workflow>(
+      request, &store::workflow, [request, inputs = std::move(inputs), begun](const model::Workflow& workflow) mutable {
+        request->services().needs.flows.start({request->tenant().id, workflow, std::move(inputs)}, begun);
+      });
+}
+
+void list_runs(const RequestPtr& request) {
+  const auto id = request->path_id<model::WorkflowId>();
+  if (!id) return request->not_found();
+  const auto query = read_page_query<model::WorkflowRunId>(request);
+  if (!query) return;
+  store::workflow_runs(
+      request->database(), request->tenant().id, *id, *query,
+      [request, query](const Result<store::Page<model::WorkflowRun>>& page) { answer_page(request, *query, page); });
+}
+
+void get_run(const RequestPtr& request) { get_row<model::WorkflowRun>(request, &store::workflow_run); }
+
+void stream_run(const RequestPtr& request) {
+  Findings findings;
+  const Query query(request, line_parameters, findings);
+  flow::LineView view{.extended = read_profile(query)};
+  view.after = query.integer("after", 0, std::numeric_limits<int64_t>::max()).value_or(-1);
+  if (refused(request, findings)) return;
+  with_row<model::WorkflowRun>(request, &store::workflow_run,
+                               [request, view](const model::WorkflowRun& run) { open_lines(request, run, view); });
+}
+
+void cancel_run(const RequestPtr& request) {
+  const auto id = request->path_id<model::WorkflowRunId>();
+  if (!id) return request->not_found();
+  request->services().needs.flows.cancel(request->tenant().id, *id, [request](const flow::RunOutcome& outcome) {
+    if (const auto* problem = std::get_if<model::Problem>(&outcome)) return request->problem(*problem);
+    request->answer_json(200, model::to_json(std::get<model::WorkflowRun>(outcome)));
   });
 }
 

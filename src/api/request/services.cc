@@ -1,10 +1,17 @@
-#include "api/request/request_metrics.h"
+#include "api/request/services.h"
 
 #include <algorithm>
-#include <string>
-#include <string_view>
+#include <utility>
 
 namespace sluice::api {
+
+void OpenAnswers::let_go(const OpenAnswer& answer) {
+  auto found = open_.extract(&answer);
+  if (found.empty()) return;
+  leaving_.push_back(std::move(found.mapped()));
+  if (leaving_.size() > 1) return;
+  loop_.defer(lifetime_.guard([this] { std::exchange(leaving_, {}).clear(); }));
+}
 
 RequestMetrics::RequestMetrics(world::Metrics& metrics, std::span<const Route> routes) : routes_(routes) {
   const auto add = [&](std::string_view operation) {

@@ -1,4 +1,4 @@
-// The surface of the Assistant: chats for people (docs/assistant.md). Handlers, and the readers of turns.
+// The turns of chats (docs/assistant.md): who reads them on this server, and their streams.
 #pragma once
 
 #include <memory>
@@ -8,35 +8,13 @@
 #include <vector>
 
 #include "api/request/route.h"
+#include "base/lifetime.h"
 #include "engine/engine.h"
 #include "model/model.h"
 #include "store/store.h"
 #include "world/world.h"
 
 namespace sluice::api::assistant {
-
-void send_turn(const RequestPtr& request);
-void follow_turn(const RequestPtr& request);
-
-void list_chats(const RequestPtr& request);
-void get_chat(const RequestPtr& request);
-void rename_chat(const RequestPtr& request);
-void delete_chat(const RequestPtr& request);
-void stop_chat(const RequestPtr& request);
-
-void upload_chat_files(const RequestPtr& request);
-void upload_files(const RequestPtr& request);
-void list_chat_files(const RequestPtr& request);
-void get_chat_files_zip(const RequestPtr& request);
-void get_file(const RequestPtr& request);
-void delete_file(const RequestPtr& request);
-
-// The same files below /api/workspaces.
-void list_workspace_files(const RequestPtr& request);
-void upload_workspace_files(const RequestPtr& request);
-void get_workspace_file(const RequestPtr& request);
-void get_workspace_file_content(const RequestPtr& request);
-void delete_workspace_file(const RequestPtr& request);
 
 // Counts the readers of chats' turns on this server: a turn without a reader is cancelled after a grace period,
 // unless its client asked that it continue. Used on the loop's thread.
@@ -49,7 +27,6 @@ class Turns final {
     world::Log& log;
   };
   Turns(Needs needs, Millis grace);
-  ~Turns() { *self_ = nullptr; }
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 
@@ -61,6 +38,7 @@ class Turns final {
   };
   void leave(model::RunId run, Why why);
 
+  bool has_reader(model::RunId run) const;
   // The run has no reader and may be cancelled for that.
   bool is_left(model::RunId run) const;
 
@@ -92,8 +70,16 @@ class Turns final {
   std::unordered_map<model::RunId, Turn> turns_;
   std::unordered_set<model::RunId> looked_at_;  // unfinished runs that need no adoption
   world::Timer look_timer_;
-  std::shared_ptr<Turns*> self_;  // the store may answer after the destructor
+  Lifetime lifetime_;  // the store may answer after the destructor
 };
+
+struct TurnOpening {
+  model::Run run;
+  bool keeps_on = false;  // the turn continues without a reader
+  int64_t after = -1;     // the last frame that the browser has
+};
+// Streams the frames of a turn to a browser, which counts as its reader until the stream ends.
+void open_turn_stream(const RequestPtr& request, const TurnOpening& opening);
 
 // The turn that a run's first event names; empty if the run does not belong to a chat.
 std::optional<model::ChatTurn> chat_turn_of(const journal::CommittedBatch& journal);
