@@ -6,6 +6,7 @@ import re
 
 import measures
 import source
+import steps
 from measures import FOR_TESTS
 
 # Each module with the modules that it may include, in order of dependency.
@@ -84,7 +85,7 @@ def faults(root):
     found = []
     for check in (includes_go_down, own_header_first, headers_say_what_they_are, sizes, names_say_what_they_are, tests_are_honest,
                   tests_have_a_namespace, proofs_are_not_timed, modules_list_their_sources, process_tests_are_run,
-                  documents_name_what_exists, nothing_unmentionable, requirements_are_tested):
+                  documents_name_what_exists, nothing_unmentionable, requirements_are_tested, *steps.CHECKS):
         found += check(root)
     return found
 

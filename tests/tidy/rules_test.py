@@ -191,6 +191,21 @@ class Violations(unittest.TestCase):
         self.write("src/net/pipe_test.cc", '#include "net/pipe.h"\n// ' + " ".join(rules.REQUIREMENTS[1:]) + "\nnamespace pipe_test {\n}\n")
         self.refuses("no test names I-1:")
 
+    def test_a_configuration_key_that_nothing_reads_is_refused(self):
+        self.write("src/config/schema.cc", 'constexpr Key keys[] = {\n    {"log.level", text, "info", "…"},\n};\n')
+        self.write("src/config/CMakeLists.txt", "sluice_module(config SOURCES schema.cc)\n")
+        self.refuses("src/config/schema.cc", "log.level is read nowhere")
+
+    def test_a_dialect_without_its_row_is_refused(self):
+        self.write("src/models/CMakeLists.txt", "sluice_module(models SOURCES dialects.cc other.cc)\n")
+        self.write("src/models/dialects.cc", "// No rows.\n")
+        self.write("src/models/other.cc", "const Dialect& other_dialect() {\n}\n")
+        self.refuses("src/models/dialects.cc", "no row for other_dialect()")
+
+    def test_a_limit_that_no_test_names_is_refused(self):
+        self.write("src/base/limits.h", "// Limits.\n#pragma once\ninline constexpr int wheels_max = 4;\n")
+        self.refuses("src/base/limits.h", "no test names wheels_max")
+
 
 class Functions(unittest.TestCase):
     def test_functions_are_found_with_their_names_and_lengths(self):
