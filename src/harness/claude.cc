@@ -1,10 +1,12 @@
-#include "harness/claude.h"
-
 #include <algorithm>
+#include <map>
+#include <utility>
 
+#include "harness/claude_control.h"
 #include "harness/complaint.h"
 #include "harness/dialect_makers.h"
 #include "harness/json_line.h"
+#include "harness/line_splitter.h"
 
 namespace sluice::harness {
 namespace {
@@ -13,7 +15,7 @@ using json::Value;
 using model::Slug;
 using Kind = Heard::Kind;
 
-// Lines that cannot be read are told this often.
+// Lines that cannot be read are reported this often.
 constexpr int complaints_max = 10;
 // Blocks of one message whose calls are written at once.
 constexpr std::size_t blocks_max = 1000;
@@ -52,7 +54,71 @@ std::string retry_words(Value line) {
   return out + std::to_string(count_in(line, "attempt")) + " of " + std::to_string(count_in(line, "max_retries")) + ".";
 }
 
-}  // namespace
+// The agent's answer as far as it was reported. Its last block may be taken back until it is settled.
+class ClaudeDraft final {
+ public:
+  using Out = std::vector<Heard>&;
+  void add(std::string_view piece, Out out);
+  // The block is whole, and this is its text.
+  void settle(std::string_view text, Out out);
+  // The block broke off.
+  void drop(Out out);
+
+ private:
+  std::size_t settled_bytes_ = 0;
+  std::string open_;  // reported of the block that is not settled
+};
+
+// Claude Code is driven by lines of JSON in both directions ("stream-json"). It writes the same thing several times: in
+// pieces while the model writes, whole when a block is done, and again when it asks whether a call may run. The first
+// of these is reported. A block that broke off after some pieces is taken back, because the model begins it anew.
+class Claude final : public Dialect {
+ public:
+  explicit Claude(const Assignment& assignment) : control_(assignment, calls_) {}
+
+  std::string opening() override { return control_.opening(); }
+  std::vector<Heard> feed(std::string_view bytes) override;
+  std::vector<Heard> end(std::string_view exit_words, std::string_view stderr_tail) override;
+  std::string take_output() override { return control_.take_output(); }
+  bool is_done_writing() const override { return is_over_; }
+  void answer(uint64_t question, const Answer& answer) override { control_.answer(question, answer); }
+  void interrupt() override {
+    if (!is_over_ && !std::exchange(is_interrupted_, true)) control_.interrupt();
+  }
+
+ private:
+  using Out = std::vector<Heard>&;
+
+  void read(std::string_view line, Out out);
+  void read_stream(Value event, Out out);
+  void read_delta(Value event, Out out);
+  void read_assistant(Value line, Out out);
+  void read_block(Value block, std::string_view message, std::string_view subagent, Out out);
+  void read_user(Value line, Out out);
+  void read_system(Value line, Out out);
+  void read_result(Value line, Out out);
+  void count(Value usage);
+  void count_result(Value line, Out out);
+  void report_usage(const model::Usage& usage, Out out);
+  void finish(Heard last, Out out);
+  void complain(std::string words, Out out);
+
+  LineSplitter lines_;
+  bool has_session_ = false;
+  bool is_over_ = false;
+  bool is_interrupted_ = false;
+  int complaints_ = 0;
+
+  ClaudeDraft draft_;
+  ClaudeCalls calls_;
+  ClaudeControl control_;
+  std::string message_;                           // that is being written
+  bool has_reasoned_ = false;                     // pieces of its thinking were reported
+  std::map<int64_t, std::string> calls_written_;  // by the block's number in the message
+  model::Usage counted_;                          // of the messages before
+  model::Usage counting_;                         // of the message that is being written
+  model::Usage reported_usage_;
+};
 
 void ClaudeDraft::add(std::string_view piece, Out out) {
   if (piece.empty()) return;
@@ -77,18 +143,9 @@ void ClaudeDraft::drop(Out out) {
   out.push_back({.kind = Kind::replaced, .kept_bytes = settled_bytes_});
 }
 
-Claude::Claude(const Assignment& assignment)
-    : system_prompt_(assignment.system_prompt),
-      prompt_(assignment.prompt),
-      tools_(assignment.tools),
-      asks_(assignment.asks),
-      may_defer_(assignment.asks && assignment.may_defer) {}
-
-std::unique_ptr<Dialect> make_claude(const Assignment& assignment) { return std::make_unique<Claude>(assignment); }
-
 std::vector<Heard> Claude::feed(std::string_view bytes) {
   std::vector<Heard> out;
-  for (const auto& line : lines_.feed(bytes)) hear(line, out);
+  for (const auto& line : lines_.feed(bytes)) read(line, out);
   if (lines_.take_overlong()) {
     complain("Claude Code printed a line of more than " + std::to_string(line_bytes_max) + " bytes; it is skipped.",
              out);
@@ -98,7 +155,7 @@ std::vector<Heard> Claude::feed(std::string_view bytes) {
 
 std::vector<Heard> Claude::end(std::string_view exit_words, std::string_view stderr_tail) {
   std::vector<Heard> out;
-  if (!lines_.rest().empty()) hear(lines_.rest(), out);
+  if (!lines_.rest().empty()) read(lines_.rest(), out);
   if (is_over_) return out;
   auto last = ended_early(has_session_, exit_words, stderr_tail);
   if (is_interrupted_) last.slug = Slug::run_cancelled;
@@ -106,7 +163,7 @@ std::vector<Heard> Claude::end(std::string_view exit_words, std::string_view std
   return out;
 }
 
-void Claude::hear(std::string_view line, Out out) {
+void Claude::read(std::string_view line, Out out) {
   if (is_over_) return;
   const auto document = parse_line(line);
   if (!document || document.value().root().kind() != json::Kind::object) {
@@ -121,26 +178,26 @@ void Claude::hear(std::string_view line, Out out) {
     out.push_back({.kind = Kind::session, .text = std::string(session)});
   }
   if (type == "stream_event") {
-    // Of subagents only whole messages are told.
-    if (text_in(root, "parent_tool_use_id").empty()) hear_stream(value_in(root, "event"), out);
+    // Of subagents only whole messages are reported.
+    if (text_in(root, "parent_tool_use_id").empty()) read_stream(value_in(root, "event"), out);
   } else if (type == "assistant") {
-    hear_assistant(root, out);
+    read_assistant(root, out);
   } else if (type == "user") {
-    hear_user(root, out);
+    read_user(root, out);
   } else if (type == "system") {
-    hear_system(root, out);
+    read_system(root, out);
   } else if (type == "result") {
-    hear_result(root, out);
+    read_result(root, out);
   } else if (type == "control_request") {
-    hear_request(root, out);
+    control_.read_request(root, out);
   } else if (type == "control_response") {
-    hear_response(root, out);
+    if (auto refused = control_.read_response(root)) finish(std::move(*refused), out);
   } else if (type == "control_cancel_request") {
-    hear_withdrawal(text_in(root, "request_id"), out);
+    control_.read_withdrawal(text_in(root, "request_id"), out);
   }
 }
 
-void Claude::hear_stream(Value event, Out out) {
+void Claude::read_stream(Value event, Out out) {
   const auto type = text_in(event, "type");
   if (type == "message_start") {
     const auto message = value_in(event, "message");
@@ -157,14 +214,14 @@ void Claude::hear_stream(Value event, Out out) {
     calls_.began(text_in(block, "id"), text_in(block, "name"), out);
     calls_written_[count_in(event, "index")] = text_in(block, "id");
   } else if (type == "content_block_delta") {
-    hear_delta(event, out);
+    read_delta(event, out);
   } else if (type == "message_delta") {
     count(value_in(event, "usage"));
-    tell_usage(sum(counted_, counting_), out);
+    report_usage(sum(counted_, counting_), out);
   }
 }
 
-void Claude::hear_delta(Value event, Out out) {
+void Claude::read_delta(Value event, Out out) {
   const auto delta = value_in(event, "delta");
   const auto type = text_in(delta, "type");
   if (type == "text_delta") draft_.add(text_in(delta, "text"), out);
@@ -180,7 +237,7 @@ void Claude::hear_delta(Value event, Out out) {
   }
 }
 
-void Claude::hear_assistant(Value line, Out out) {
+void Claude::read_assistant(Value line, Out out) {
   // Its own words for what went wrong; they come again with the result.
   if (is_true_in(line, "is_api_error_message") || !text_in(line, "error").empty()) return;
   const auto subagent = text_in(line, "parent_tool_use_id");
@@ -192,10 +249,10 @@ void Claude::hear_assistant(Value line, Out out) {
     // The answer broke off while it was streamed, and was asked for again without streaming.
     draft_.drop(out);
   }
-  value_in(message, "content").each_element([&](Value block) { hear_block(block, id, subagent, out); });
+  value_in(message, "content").each_element([&](Value block) { read_block(block, id, subagent, out); });
 }
 
-void Claude::hear_block(Value block, std::string_view message, std::string_view subagent, Out out) {
+void Claude::read_block(Value block, std::string_view message, std::string_view subagent, Out out) {
   const auto type = text_in(block, "type");
   if (type == "text") {
     const auto text = text_in(block, "text");
@@ -206,8 +263,8 @@ void Claude::hear_block(Value block, std::string_view message, std::string_view 
     }
   } else if (type == "thinking") {
     const auto thinking = text_in(block, "thinking");
-    const bool was_told = subagent.empty() && has_reasoned_ && message == message_;
-    if (thinking.empty() || was_told) return;
+    const bool was_reported = subagent.empty() && has_reasoned_ && message == message_;
+    if (thinking.empty() || was_reported) return;
     out.push_back({.kind = Kind::reasoning, .text = std::string(thinking), .subagent = std::string(subagent)});
   } else if (type == "tool_use") {
     const ProgramCall call{std::string(text_in(block, "id")), told_name(text_in(block, "name")),
@@ -216,7 +273,7 @@ void Claude::hear_block(Value block, std::string_view message, std::string_view 
   }
 }
 
-void Claude::hear_user(Value line, Out out) {
+void Claude::read_user(Value line, Out out) {
   value_in(value_in(line, "message"), "content").each_element([&](Value block) {
     if (text_in(block, "type") != "tool_result") return;
     calls_.ended(text_in(block, "tool_use_id"), returned_text(value_in(block, "content")),
@@ -224,7 +281,7 @@ void Claude::hear_user(Value line, Out out) {
   });
 }
 
-void Claude::hear_system(Value line, Out out) {
+void Claude::read_system(Value line, Out out) {
   const auto subtype = text_in(line, "subtype");
   if (subtype == "api_retry") {
     out.push_back(warned(retry_words(line)));
@@ -235,7 +292,7 @@ void Claude::hear_system(Value line, Out out) {
   }
 }
 
-void Claude::hear_result(Value line, Out out) {
+void Claude::read_result(Value line, Out out) {
   count_result(line, out);
   if (const auto put_off = value_in(line, "deferred_tool_use"); put_off.kind() == json::Kind::object) {
     ProgramCall call{std::string(text_in(put_off, "id")), told_name(text_in(put_off, "name")),
@@ -276,16 +333,16 @@ void Claude::count_result(Value line, Out out) {
     counted_.output_tokens = std::max(counted_.output_tokens, other.output_tokens);
   }
   counting_ = {};
-  tell_usage(counted_, out);
+  report_usage(counted_, out);
 }
 
-void Claude::tell_usage(const model::Usage& usage, Out out) {
-  if (std::exchange(told_usage_, usage) != usage) out.push_back({.kind = Kind::usage, .usage = usage});
+void Claude::report_usage(const model::Usage& usage, Out out) {
+  if (std::exchange(reported_usage_, usage) != usage) out.push_back({.kind = Kind::usage, .usage = usage});
 }
 
 void Claude::finish(Heard last, Out out) {
   is_over_ = true;
-  questions_.clear();
+  control_.drop_questions();
   out.push_back(std::move(last));
 }
 
@@ -293,5 +350,9 @@ void Claude::complain(std::string words, Out out) {
   if (is_over_ || ++complaints_ > complaints_max) return;
   out.push_back(warned(std::move(words)));
 }
+
+}  // namespace
+
+std::unique_ptr<Dialect> make_claude(const Assignment& assignment) { return std::make_unique<Claude>(assignment); }
 
 }  // namespace sluice::harness

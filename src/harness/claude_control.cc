@@ -1,4 +1,7 @@
-#include "harness/claude.h"
+#include "harness/claude_control.h"
+
+#include <utility>
+
 #include "harness/complaint.h"
 #include "harness/json_line.h"
 
@@ -12,7 +15,7 @@ constexpr std::string_view first_request = "sluice-initialize";
 constexpr std::string_view hook_id = "sluice-before-call";
 // 23 days: its clock is a 32-bit count of milliseconds.
 constexpr int64_t hook_seconds_max = 2'000'000;
-// A program that asks without waiting for an answer is not listened to for ever.
+// Bounds the memory of a program that asks without waiting for answers.
 constexpr std::size_t open_questions_max = 256;
 
 constexpr std::string_view second_put_off =
@@ -75,7 +78,15 @@ std::string tool_answer(const Answer& answer) {
 
 }  // namespace
 
-std::string Claude::opening() {
+ClaudeControl::ClaudeControl(const Assignment& assignment, ClaudeCalls& calls)
+    : system_prompt_(assignment.system_prompt),
+      prompt_(assignment.prompt),
+      tools_(assignment.tools),
+      asks_(assignment.asks),
+      may_defer_(assignment.asks && assignment.may_defer),
+      calls_(calls) {}
+
+std::string ClaudeControl::opening() {
   std::string out;
   json::Writer start(out);
   start.begin_object().key("type").string("control_request").key("request_id").string(first_request);
@@ -100,25 +111,22 @@ std::string Claude::opening() {
   return out;
 }
 
-std::string Claude::take_output() { return std::exchange(output_, {}); }
-
-void Claude::interrupt() {
-  if (is_over_ || std::exchange(is_interrupted_, true)) return;
+void ClaudeControl::interrupt() {
   output_ += R"({"type":"control_request","request_id":"sluice-interrupt","request":{"subtype":"interrupt"}})";
   output_ += '\n';
 }
 
-void Claude::hear_request(Value line, Out out) {
+void ClaudeControl::read_request(Value line, Out out) {
   const auto request_id = text_in(line, "request_id");
   const auto request = value_in(line, "request");
   const auto subtype = text_in(request, "subtype");
-  if (subtype == "hook_callback") return hear_hook(request_id, request, out);
-  if (subtype == "can_use_tool") return hear_permission(request_id, request, out);
-  if (subtype == "mcp_message") return hear_rpc(request_id, request, out);
+  if (subtype == "hook_callback") return read_hook(request_id, request, out);
+  if (subtype == "can_use_tool") return read_permission(request_id, request, out);
+  if (subtype == "mcp_message") return read_rpc(request_id, request, out);
   write_refusal(request_id, "Sluice does not know the request " + plain_words(subtype) + ".");
 }
 
-void Claude::hear_hook(std::string_view request_id, Value request, Out out) {
+void ClaudeControl::read_hook(std::string_view request_id, Value request, Out out) {
   const auto input = value_in(request, "input");
   const auto name = text_in(input, "tool_name");
   // Tools of the host are ruled on where they are carried out.
@@ -134,7 +142,7 @@ void Claude::hear_hook(std::string_view request_id, Value request, Out out) {
   }
 }
 
-void Claude::hear_permission(std::string_view request_id, Value request, Out out) {
+void ClaudeControl::read_permission(std::string_view request_id, Value request, Out out) {
   const auto name = text_in(request, "tool_name");
   const auto id = text_in(request, "tool_use_id");
   const auto input = object_in(request, "input");
@@ -148,12 +156,12 @@ void Claude::hear_permission(std::string_view request_id, Value request, Out out
 }
 
 // One server, named sluice, with the tools of the host.
-void Claude::hear_rpc(std::string_view request_id, Value request, Out out) {
+void ClaudeControl::read_rpc(std::string_view request_id, Value request, Out out) {
   const auto message = value_in(request, "message");
   const auto method = text_in(message, "method");
   const auto id = value_in(message, "id");
   const std::string rpc_id = id.is_null() ? "0" : id.to_text();
-  if (method == "tools/call") return hear_host_call(request_id, message, out);
+  if (method == "tools/call") return read_host_call(request_id, message, out);
   if (method == "initialize") {
     const auto version = text_in(value_in(message, "params"), "protocolVersion");
     return write_rpc(request_id, rpc_id, "result", server_card(version));
@@ -164,7 +172,7 @@ void Claude::hear_rpc(std::string_view request_id, Value request, Out out) {
   write_rpc(request_id, rpc_id, "error", R"({"code":-32601,"message":"Method not found"})");
 }
 
-void Claude::hear_host_call(std::string_view request_id, Value message, Out out) {
+void ClaudeControl::read_host_call(std::string_view request_id, Value message, Out out) {
   const auto params = value_in(message, "params");
   Question question{.kind = Question::Kind::host, .request_id = std::string(request_id)};
   question.rpc_id = value_in(message, "id").to_text();
@@ -176,25 +184,25 @@ void Claude::hear_host_call(std::string_view request_id, Value message, Out out)
   }
 }
 
-bool Claude::ask(Question question, const std::string& subagent, Heard::Kind kind, Out out) {
+bool ClaudeControl::ask(Question question, const std::string& subagent, Heard::Kind kind, Out out) {
   if (questions_.size() == open_questions_max) return false;
-  // It may not have been told yet: a subagent asks before it tells, and a deferred call was told by another process.
+  // The call may be unknown so far: a subagent asks before it reports the call, and a deferred call was reported by
+  // another process.
   calls_.running(question.call, subagent, out);
   out.push_back({.kind = kind, .call = question.call, .subagent = subagent, .question = ++last_question_});
   questions_.emplace(last_question_, std::move(question));
   return true;
 }
 
-// The answer to initialize. Without it no hook is in place, and calls would run unasked.
-void Claude::hear_response(Value line, Out out) {
+// Without the answer to the first request no hook is in place, and calls would run unasked.
+std::optional<Heard> ClaudeControl::read_response(Value line) {
   const auto response = value_in(line, "response");
-  if (text_in(response, "subtype") != "error" || text_in(response, "request_id") != first_request) return;
-  finish(failed_as(model::Slug::agent_misconfigured,
-                   "Claude Code refused to be set up: " + plain_words(text_in(response, "error"))),
-         out);
+  if (text_in(response, "subtype") != "error" || text_in(response, "request_id") != first_request) return std::nullopt;
+  return failed_as(model::Slug::agent_misconfigured,
+                   "Claude Code refused to be set up: " + plain_words(text_in(response, "error")));
 }
 
-void Claude::hear_withdrawal(std::string_view request_id, Out out) {
+void ClaudeControl::read_withdrawal(std::string_view request_id, Out out) {
   for (auto question = questions_.begin(); question != questions_.end(); ++question) {
     if (question->second.request_id != request_id) continue;
     out.push_back({.kind = Kind::withdrawn, .call = question->second.call, .question = question->first});
@@ -203,7 +211,7 @@ void Claude::hear_withdrawal(std::string_view request_id, Out out) {
   }
 }
 
-void Claude::answer(uint64_t question, const Answer& answer) {
+void ClaudeControl::answer(uint64_t question, const Answer& answer) {
   const auto found = questions_.find(question);
   if (found == questions_.end()) return;  // withdrawn meanwhile
   const Question asked = std::move(found->second);
@@ -220,7 +228,7 @@ void Claude::answer(uint64_t question, const Answer& answer) {
 // Of several calls that are put off, the program keeps the last and forgets the others without a word to the model; a
 // subagent that puts one off counts as done. So only the first call of the agent's own is put off, and the others are
 // refused in words that make the model call again.
-void Claude::answer_hook(const Question& question, const Answer& answer) {
+void ClaudeControl::answer_hook(const Question& question, const Answer& answer) {
   if (answer.kind == Answer::Kind::allow) {
     allowed_.insert(question.call.id);
     return write_hook(question.request_id, "allow", "");
@@ -231,7 +239,7 @@ void Claude::answer_hook(const Question& question, const Answer& answer) {
   write_hook(question.request_id, "defer", "");
 }
 
-void Claude::write_hook(std::string_view request_id, std::string_view decision, std::string_view why) {
+void ClaudeControl::write_hook(std::string_view request_id, std::string_view decision, std::string_view why) {
   std::string json;
   json::Writer writer(json);
   writer.begin_object().key("hookSpecificOutput").begin_object().key("hookEventName").string("PreToolUse");
@@ -241,23 +249,23 @@ void Claude::write_hook(std::string_view request_id, std::string_view decision, 
   write_response(request_id, json);
 }
 
-void Claude::write_allow(std::string_view request_id, std::string_view input) {
+void ClaudeControl::write_allow(std::string_view request_id, std::string_view input) {
   write_response(request_id, R"({"behavior":"allow","updatedInput":)" + std::string(input) + "}");
 }
 
-void Claude::write_deny(std::string_view request_id, std::string_view why) {
+void ClaudeControl::write_deny(std::string_view request_id, std::string_view why) {
   std::string json;
   json::Writer(json).begin_object().key("behavior").string("deny").key("message").string(as_utf8(why)).end_object();
   write_response(request_id, json);
 }
 
-void Claude::write_rpc(std::string_view request_id, std::string_view rpc_id, std::string_view member,
-                       std::string_view json) {
+void ClaudeControl::write_rpc(std::string_view request_id, std::string_view rpc_id, std::string_view member,
+                              std::string_view json) {
   write_response(request_id, R"({"mcp_response":{"jsonrpc":"2.0","id":)" + std::string(rpc_id) + ",\"" +
                                  std::string(member) + "\":" + std::string(json) + "}}");
 }
 
-void Claude::write_response(std::string_view request_id, std::string_view json) {
+void ClaudeControl::write_response(std::string_view request_id, std::string_view json) {
   json::Writer writer(output_);
   writer.begin_object().key("type").string("control_response").key("response").begin_object();
   writer.key("subtype").string("success").key("request_id").string(request_id).key("response").raw(json);
@@ -265,7 +273,7 @@ void Claude::write_response(std::string_view request_id, std::string_view json) 
   output_ += '\n';
 }
 
-void Claude::write_refusal(std::string_view request_id, std::string_view why) {
+void ClaudeControl::write_refusal(std::string_view request_id, std::string_view why) {
   json::Writer writer(output_);
   writer.begin_object().key("type").string("control_response").key("response").begin_object();
   writer.key("subtype").string("error").key("request_id").string(request_id).key("error").string(why);

@@ -1,9 +1,7 @@
 // What Claude Code said in recorded dialogues, and what it might say (H-1, H-2).
-#include "harness/claude.h"
+#include "harness/claude_fixture.h"
 
 #include <algorithm>
-
-#include "harness/claude_fixture.h"
 
 namespace sluice::harness {
 namespace claude_test {
