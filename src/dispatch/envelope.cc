@@ -176,7 +176,7 @@ void EventLine::operator()(const events::Unreadable& event) const {
   const auto type = event.kind == EventKind::gate ? gate_type : model::name_of(event.kind);
   LineWriter line(out_, "log");
   line->key("level").string("error").key("message").string("An event of kind " + std::string(type) +
-                                                           " could not be told: its body is not a JSON object.");
+                                                           " could not be reported: its body is not a JSON object.");
   line.end(at_);
 }
 

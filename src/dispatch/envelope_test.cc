@@ -54,33 +54,33 @@ TEST(Envelope, The_plain_profile_has_log_and_step_and_nothing_else_S_9) {
   }
 }
 
-TEST(Envelope, The_extended_profile_tells_everything) {
-  const auto told = [](EventKind kind, std::string body) { return line_of({kind, {5}, std::move(body)}); };
-  EXPECT_EQ(told(EventKind::text, "h\né"), "{\"type\":\"delta\",\"text\":\"h\\né\",\"ts\":5}\n");
-  EXPECT_EQ(told(EventKind::filler, "One moment"),
+TEST(Envelope, The_extended_profile_has_every_event) {
+  const auto line_for = [](EventKind kind, std::string body) { return line_of({kind, {5}, std::move(body)}); };
+  EXPECT_EQ(line_for(EventKind::text, "h\né"), "{\"type\":\"delta\",\"text\":\"h\\né\",\"ts\":5}\n");
+  EXPECT_EQ(line_for(EventKind::filler, "One moment"),
             "{\"type\":\"delta\",\"text\":\"One moment\",\"filler\":true,\"ts\":5}\n");
-  EXPECT_EQ(told(EventKind::reasoning, "hm"), "{\"type\":\"reasoning\",\"text\":\"hm\",\"ts\":5}\n");
-  EXPECT_EQ(told(EventKind::output, R"({"id":"s","stream":"stderr","text":"x"})"),
+  EXPECT_EQ(line_for(EventKind::reasoning, "hm"), "{\"type\":\"reasoning\",\"text\":\"hm\",\"ts\":5}\n");
+  EXPECT_EQ(line_for(EventKind::output, R"({"id":"s","stream":"stderr","text":"x"})"),
             "{\"type\":\"output\",\"id\":\"s\",\"stream\":\"stderr\",\"text\":\"x\",\"ts\":5}\n");
-  EXPECT_EQ(told(EventKind::file, R"({"type":"create","path":"/workspace/a","timestamp":5})"),
+  EXPECT_EQ(line_for(EventKind::file, R"({"type":"create","path":"/workspace/a","timestamp":5})"),
             "{\"type\":\"file\",\"event\":\"create\",\"path\":\"/workspace/a\",\"ts\":5}\n");
-  EXPECT_EQ(told(EventKind::diff, R"({"path":".","diff":"+a"})"), "{\"type\":\"diff\",\"diff\":\"+a\",\"ts\":5}\n");
-  EXPECT_EQ(told(EventKind::custom, R"({"name":"n","value":[1,null]})"),
+  EXPECT_EQ(line_for(EventKind::diff, R"({"path":".","diff":"+a"})"), "{\"type\":\"diff\",\"diff\":\"+a\",\"ts\":5}\n");
+  EXPECT_EQ(line_for(EventKind::custom, R"({"name":"n","value":[1,null]})"),
             "{\"type\":\"custom\",\"name\":\"n\",\"value\":[1,null],\"ts\":5}\n");
-  EXPECT_EQ(told(EventKind::usage, R"({"input_tokens":3,"output_tokens":4})"),
+  EXPECT_EQ(line_for(EventKind::usage, R"({"input_tokens":3,"output_tokens":4})"),
             "{\"type\":\"usage\",\"input_tokens\":3,\"output_tokens\":4,\"ts\":5}\n");
-  EXPECT_EQ(told(EventKind::replaced, R"({"kept_bytes":3})"), "{\"type\":\"replaced\",\"kept_bytes\":3,\"ts\":5}\n");
-  EXPECT_EQ(told(EventKind::call, R"({"id":"s","args":"{\"a\":"})"),
+  EXPECT_EQ(line_for(EventKind::replaced, R"({"kept_bytes":3})"), "{\"type\":\"replaced\",\"kept_bytes\":3,\"ts\":5}\n");
+  EXPECT_EQ(line_for(EventKind::call, R"({"id":"s","args":"{\"a\":"})"),
             "{\"type\":\"call\",\"id\":\"s\",\"args\":\"{\\\"a\\\":\",\"ts\":5}\n");
-  EXPECT_EQ(told(EventKind::subagent, R"({"id":"a","name":"critic","status":"started","step_id":"s"})"),
+  EXPECT_EQ(line_for(EventKind::subagent, R"({"id":"a","name":"critic","status":"started","step_id":"s"})"),
             "{\"type\":\"subagent\",\"id\":\"a\",\"name\":\"critic\",\"status\":\"started\",\"step_id\":\"s\","
             "\"ts\":5}\n");
-  EXPECT_EQ(told(EventKind::subagent_text, R"({"id":"a","text":"hm"})"),
+  EXPECT_EQ(line_for(EventKind::subagent_text, R"({"id":"a","text":"hm"})"),
             "{\"type\":\"subagent_text\",\"id\":\"a\",\"text\":\"hm\",\"ts\":5}\n");
-  EXPECT_EQ(told(EventKind::answers, R"({"results":[]})"), "") << "never told";
+  EXPECT_EQ(line_for(EventKind::answers, R"({"results":[]})"), "") << "never sent";
 }
 
-TEST(Envelope, Whose_step_it_is_is_told_in_the_extended_profile_only) {
+TEST(Envelope, The_subagent_of_a_step_is_in_the_extended_profile_only) {
   const RunEvent step{EventKind::step, {5}, R"({"id":"s","name":"bash","status":"running","subagent":"a"})"};
   EXPECT_EQ(line_of(step, Profile::plain),
             "{\"type\":\"step\",\"id\":\"s\",\"name\":\"bash\",\"status\":\"running\",\"ts\":5}\n");

@@ -81,7 +81,7 @@ class Acp final : public Dialect {
   model::Usage usage_;
   bool can_resume_ = false;
   bool awaits_tools_ = false;
-  std::string session_with_tools_;  // which may be told before the session itself is
+  std::string session_with_tools_;  // which may be reported before the session itself is
   bool is_interrupted_ = false;
   bool is_over_ = false;
 };
@@ -345,7 +345,7 @@ void Acp::hear_update(const Value& update) {
   }
 }
 
-// Of a session that the agent began by itself, and told of or asks in.
+// A session that the agent began by itself, and reported or asks in.
 void Acp::hear_below(const std::string& session, const Value& update) {
   if (!sessions_below_.contains(session)) return;
   const auto what = text_in(update, "sessionUpdate");

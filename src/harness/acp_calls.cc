@@ -11,7 +11,7 @@ namespace {
 
 using json::Value;
 
-constexpr std::size_t overlap_bytes = 64;  // by which output that lost its head is joined to what was told
+constexpr std::size_t overlap_bytes = 64;  // by which output that lost its head is joined to what was reported
 constexpr std::string_view bridge_prefixes[] = {"mcp__sluice__", "sluice__", "sluice_", "sluice.", "sluice/"};
 
 bool is_word(std::string_view text) {
@@ -53,11 +53,11 @@ std::string result_text(const Value& update) {
   return text + "(exit code " + std::to_string(code) + ")";
 }
 
-// How much of `whole` was told before: its beginning or, when a program keeps only the end of a long output, what
+// How much of `whole` was reported before: its beginning or, when a program keeps only the end of a long output, what
 // overlaps.
-std::size_t told_of(std::string_view whole, std::string_view told) {
-  if (whole.starts_with(told)) return told.size();
-  const auto tail = told.substr(told.size() - std::min(told.size(), overlap_bytes));
+std::size_t reported_bytes(std::string_view whole, std::string_view reported) {
+  if (whole.starts_with(reported)) return reported.size();
+  const auto tail = reported.substr(reported.size() - std::min(reported.size(), overlap_bytes));
   const auto at = whole.rfind(tail);
   return at == std::string_view::npos ? 0 : at + tail.size();
 }
@@ -204,7 +204,7 @@ void AcpCalls::hear(const Value& update, std::string_view subagent, std::vector<
 }
 
 void AcpCalls::tell_output(Call& call, std::string_view whole, std::vector<Heard>& heard) const {
-  const auto fresh = whole.substr(told_of(whole, call.output));
+  const auto fresh = whole.substr(reported_bytes(whole, call.output));
   if (fresh.empty()) return;
   Heard& output = heard.emplace_back();
   output.kind = Heard::Kind::call_output;
@@ -218,7 +218,7 @@ void AcpCalls::hear_piece(const Value& update, std::vector<Heard>& heard) {
   const int64_t place = count_in(update, "tool_index");
   const auto name = text_in(update, "name");
   if (const auto id = text_in(update, "tool_call_id"); !id.empty()) {
-    // What is written for this one is not what the call is told with.
+    // The arguments that are written for this tool differ from those that the call is reported with.
     if (name == "use_tool" || name.empty() || writing_.size() >= calls_max) return;
     writing_[place] = id;
     Heard& began = heard.emplace_back();
@@ -234,7 +234,7 @@ void AcpCalls::hear_piece(const Value& update, std::vector<Heard>& heard) {
   more.text = piece;
 }
 
-// Grok asks in the agent's session for calls that it told of in one below.
+// Grok asks in the agent's session for calls that it reported in a session below it.
 std::string_view AcpCalls::owner_of(std::string_view id) const {
   if (id.empty() || calls_.contains(std::string(id))) return "";
   for (const auto& [key, call] : calls_)
@@ -258,7 +258,7 @@ Heard AcpCalls::asked_for(const Value& tool_call, std::string_view subagent, std
     // OpenCode asks before the model has written what a tool of a server is called with.
     if (!is_of_host(asked)) run(*call, heard);
   } else if (asked.name != call->call.name || asked.arguments != call->call.arguments) {
-    heard.push_back(warned("The agent asks for leave with other arguments than it told of " + call->call.name +
+    heard.push_back(warned("The agent asks for leave with other arguments than it reported of " + call->call.name +
                            " before; those that it asks for are judged."));
   }
   return permission;

@@ -24,7 +24,7 @@ class AcpCalls final {
   void hear_piece(const json::Value& update, std::vector<Heard>& heard);
   // No more pieces of the calls that were being written will come.
   void end_pieces() { writing_.clear(); }
-  // The permission that is asked for: of what is asked, whatever was told of the call; which is told of before if it
+  // The permission that is asked for: of what is asked, whatever was reported of the call; which is reported before if it
   // was not and is not the host's.
   Heard asked_for(const json::Value& tool_call, std::string_view subagent, std::vector<Heard>& heard);
   // It is carried out by the host, where rules are kept as well.
@@ -36,7 +36,7 @@ class AcpCalls final {
     std::string subagent;
     bool is_told = false;
     bool is_over = false;
-    std::string output;  // what was told of it
+    std::string output;  // reported so far
   };
 
   // Whose call it is that the agent asks for in its own session.

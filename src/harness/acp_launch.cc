@@ -57,7 +57,7 @@ std::string opencode_config(const Assignment& assignment, std::string_view instr
   writer.key("npm").string(opencode_library(model)).key("options").begin_object();
   writer.key("baseURL").string(versioned_url(model)).key("apiKey").string(model.key).end_object();
   writer.key("models").begin_object().key_escaped(model.name).begin_object();
-  // Of a model it does not know it wants to be told how much it holds.
+  // It asks for the size of the context of a model that it does not know.
   writer.key("limit").begin_object().key("context").integer(200'000).key("output").integer(32'000).end_object();
   writer.key("tool_call").boolean(true).key("reasoning").boolean(true).end_object();
   writer.end_object().end_object().end_object().end_object();

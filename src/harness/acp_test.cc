@@ -5,7 +5,7 @@ namespace acp_test {
 
 using namespace acp_fixture;
 
-Lines told(const Assignment& assignment, const std::string& name, Answer::Kind permission = Answer::Kind::allow) {
+Lines reported(const Assignment& assignment, const std::string& name, Answer::Kind permission = Answer::Kind::allow) {
   Listener listener(assignment);
   listener.permission.kind = permission;
   listener.play(recorded(assignment.agent_type == "opencode" ? "opencode" : "grok", name));
@@ -14,63 +14,63 @@ Lines told(const Assignment& assignment, const std::string& name, Answer::Kind p
 }
 
 // ── OpenCode ──
-TEST(OpenCode, A_text_is_told_with_all_its_tokens) {
-  EXPECT_EQ(told(opencode(), "text"), (Lines{"session ses_1", "text Hello there.", "usage 100/20", "finished"}));
+TEST(OpenCode, A_text_is_reported_with_all_its_tokens) {
+  EXPECT_EQ(reported(opencode(), "text"), (Lines{"session ses_1", "text Hello there.", "usage 100/20", "finished"}));
 }
 
-TEST(OpenCode, A_resumed_session_asks_with_whole_arguments_and_tells_output_as_it_comes) {
+TEST(OpenCode, A_resumed_session_asks_with_whole_arguments_and_reports_output_as_it_comes) {
   const std::string call =
       R"(call_1 bash {"command":"echo one; sleep 1; echo two; exit 3","description":"a shell call"})";
-  EXPECT_EQ(told(resuming(opencode(), "ses_1"), "resumed"),
+  EXPECT_EQ(reported(resuming(opencode(), "ses_1"), "resumed"),
             (Lines{"session ses_1", "text I will run it.", "running " + call, "permission " + call,
                    "output call_1 one\n", "output call_1 two\n", "ended call_1 one\ntwo\n(exit code 3)",
                    "text Tool said: one\ntwo\n Done.", "usage 100/20", "finished"}));
 }
 
 TEST(OpenCode, A_denied_call_fails_and_the_turn_ends_well) {
-  const auto lines = told(opencode(), "denied", Answer::Kind::deny);
+  const auto lines = reported(opencode(), "denied", Answer::Kind::deny);
   EXPECT_EQ(lines.at(4), "ended call_1 failed: The user rejected permission to use this specific tool call.");
   EXPECT_EQ(lines.back(), "finished");
 }
 
 TEST(OpenCode, A_file_is_asked_for_with_what_the_model_wrote_not_with_what_the_question_shows) {
-  EXPECT_EQ(told(opencode(), "write").at(3),
+  EXPECT_EQ(reported(opencode(), "write").at(3),
             R"(permission call_1 write {"filePath":"/workspace/w.txt","content":"hey"})");
 }
 
 TEST(OpenCode, A_tool_of_the_host_has_its_own_name_and_is_not_asked_for_here) {
-  const auto lines = told(bridged(opencode()), "mcp");
+  const auto lines = reported(bridged(opencode()), "mcp");
   EXPECT_EQ(lines.at(2), R"(running call_1 host_number {"n":3})");
   EXPECT_EQ(lines.at(3), R"(ended call_1 bridge says {"n": 3})");
 }
 
-TEST(OpenCode, Its_list_is_told_as_todos) {
-  EXPECT_EQ(told(opencode(), "todo").at(3), R"(custom opencode.todo {"todos":[{"content":"one","status":"completed"},)"
+TEST(OpenCode, Its_list_is_reported_as_todos) {
+  EXPECT_EQ(reported(opencode(), "todo").at(3), R"(custom opencode.todo {"todos":[{"content":"one","status":"completed"},)"
                                             R"({"content":"two","status":"in_progress"}]})");
 }
 
-TEST(OpenCode, Reasoning_is_told_apart_from_the_answer) {
-  EXPECT_EQ(told(opencode(), "reasoning").at(1), "reasoning Let me think.");
+TEST(OpenCode, Reasoning_is_reported_apart_from_the_answer) {
+  EXPECT_EQ(reported(opencode(), "reasoning").at(1), "reasoning Let me think.");
 }
 
 TEST(OpenCode, An_interrupted_turn_ends_as_cancelled) {
-  EXPECT_EQ(told(opencode(), "interrupted").back(), "failed run-cancelled The agent was interrupted.");
+  EXPECT_EQ(reported(opencode(), "interrupted").back(), "failed run-cancelled The agent was interrupted.");
 }
 
-TEST(OpenCode, A_failure_is_told_by_its_class) {
-  EXPECT_EQ(told(opencode(), "unauthorized").back(),
+TEST(OpenCode, A_failure_is_reported_by_its_class) {
+  EXPECT_EQ(reported(opencode(), "unauthorized").back(),
             "failed agent-misconfigured The agent failed: Internal error: scripted 401");
   EXPECT_EQ(
-      told(resuming(opencode(), "ses_1"), "no-such-session").back(),
+      reported(resuming(opencode(), "ses_1"), "no-such-session").back(),
       "failed agent-misconfigured The agent cannot go on with the session ses_1: Internal error: OpenCode service "
       "failure");
 }
 
 // ── Grok Build ──
-TEST(Grok, A_call_is_told_as_it_is_written_and_run_with_what_the_model_wrote) {
+TEST(Grok, A_call_is_reported_as_it_is_written_and_run_with_what_the_model_wrote) {
   const std::string arguments =
       R"({"command":"echo one; sleep 1; python3 -c \"print(2)\" ; exit 3","description":"a shell call"})";
-  EXPECT_EQ(told(resuming(grok(), "id-1"), "resumed"),
+  EXPECT_EQ(reported(resuming(grok(), "id-1"), "resumed"),
             (Lines{"session id-1", "text I will run it.", "began call_1 run_terminal_command",
                    "piece call_1 {\"command\": \"echo one; sleep 1; python3 -c \\\"print(2)\\\" ; exit 3\", "
                    "\"description\": \"a shell call\"}",
@@ -81,58 +81,58 @@ TEST(Grok, A_call_is_told_as_it_is_written_and_run_with_what_the_model_wrote) {
 }
 
 TEST(Grok, A_denied_call_ends_its_turn) {
-  const auto lines = told(grok(), "denied", Answer::Kind::deny);
+  const auto lines = reported(grok(), "denied", Answer::Kind::deny);
   EXPECT_EQ(lines.at(7), "ended call_1 failed: User rejected the execution for tool `run_terminal_command`");
   EXPECT_EQ(lines.back(),
             "failed agent-failed The agent gave its turn up because it was not allowed what it asked for.");
 }
 
 TEST(Grok, Nothing_is_asked_when_it_approves_by_itself) {
-  for (const auto& line : told(grok(), "approving")) EXPECT_FALSE(line.starts_with("permission")) << line;
+  for (const auto& line : reported(grok(), "approving")) EXPECT_FALSE(line.starts_with("permission")) << line;
 }
 
-TEST(Grok, A_tool_of_the_host_is_told_by_its_own_name_and_arguments) {
-  EXPECT_EQ(told(bridged(grok()), "mcp"),
+TEST(Grok, A_tool_of_the_host_is_reported_by_its_own_name_and_arguments) {
+  EXPECT_EQ(reported(bridged(grok()), "mcp"),
             (Lines{"session id-1", "text Calling.", "usage 100/20", R"(running call_1 host_number {"n":3})",
                    R"(ended call_1 bridge says {"n": 3})", R"(text Tool said: bridge says {"n": 3} Done.)",
                    "usage 200/40", "usage 200/40", "finished"}));
 }
 
-TEST(Grok, What_is_said_again_after_a_broken_stream_is_not_told_twice) {
-  auto lines = told(grok(), "text-after-a-cut");
+TEST(Grok, Text_that_is_repeated_after_a_broken_stream_is_not_reported_twice) {
+  auto lines = reported(grok(), "text-after-a-cut");
   EXPECT_EQ(lines.at(1), "text Partial answer");
   EXPECT_TRUE(lines.at(2).starts_with("log warn The model is asked again: ")) << lines.at(2);
   EXPECT_EQ(lines.at(3), "text , whole.");
-  lines = told(grok(), "other-text-after-a-cut");
+  lines = reported(grok(), "other-text-after-a-cut");
   EXPECT_EQ(lines.at(3), "replaced 8");
   EXPECT_EQ(lines.at(4), "text reply, whole.");
 }
 
-TEST(Grok, Its_plan_is_told_as_todos) {
-  const auto lines = told(grok(), "todo");
+TEST(Grok, Its_plan_is_reported_as_todos) {
+  const auto lines = reported(grok(), "todo");
   EXPECT_EQ(lines.at(6), "ended call_1 - [completed] 1: one\n- [in_progress] 2: two\n");
   EXPECT_EQ(lines.at(7), R"(custom grok-build.todo {"todos":[{"content":"one","status":"completed"},)"
                          R"({"content":"two","status":"in_progress"}]})");
 }
 
-TEST(Grok, Reasoning_is_told_apart_from_the_answer) {
-  EXPECT_EQ(told(grok(), "reasoning").at(1), "reasoning Let me think.");
+TEST(Grok, Reasoning_is_reported_apart_from_the_answer) {
+  EXPECT_EQ(reported(grok(), "reasoning").at(1), "reasoning Let me think.");
 }
 
 TEST(Grok, An_interrupted_turn_ends_as_cancelled) {
-  EXPECT_EQ(told(grok(), "interrupted").back(), "failed run-cancelled The agent was interrupted.");
+  EXPECT_EQ(reported(grok(), "interrupted").back(), "failed run-cancelled The agent was interrupted.");
 }
 
-TEST(Grok, A_failure_is_told_by_its_class) {
-  EXPECT_TRUE(told(grok(), "unauthorized")
+TEST(Grok, A_failure_is_reported_by_its_class) {
+  EXPECT_TRUE(reported(grok(), "unauthorized")
                   .back()
                   .starts_with("failed agent-misconfigured The agent failed: Internal error: Unauthorized (401) from"));
-  EXPECT_EQ(told(resuming(grok(), "id-1"), "no-such-session").back(),
+  EXPECT_EQ(reported(resuming(grok(), "id-1"), "no-such-session").back(),
             "failed agent-misconfigured The agent cannot go on with the session id-1: Path not found.");
 }
 
 // ── both, and agents of which nothing is known ──
-TEST(Acp, It_tells_the_same_however_its_bytes_are_cut) {
+TEST(Acp, It_reports_the_same_however_its_bytes_are_cut) {
   for (const auto& [program, type] : {std::pair("opencode", "opencode"), std::pair("grok", "grok-build")}) {
     for (const auto& name : recorded_names(program)) {
       SCOPED_TRACE(program + ("/" + name));
@@ -141,7 +141,7 @@ TEST(Acp, It_tells_the_same_however_its_bytes_are_cut) {
   }
 }
 
-TEST(Acp, It_tells_an_end_however_its_bytes_are_broken) {
+TEST(Acp, It_reports_an_end_however_its_bytes_are_broken) {
   for (const auto& [program, type] : {std::pair("opencode", "opencode"), std::pair("grok", "grok-build")}) {
     for (const auto& name : recorded_names(program)) {
       SCOPED_TRACE(program + ("/" + name));
@@ -175,7 +175,7 @@ TEST(Acp, The_system_prompt_is_a_rule_for_grok) {
   EXPECT_EQ(listener.sent.at(2).find("Be brief."), std::string::npos);
 }
 
-TEST(Acp, What_a_loaded_session_replays_is_not_told_again) {
+TEST(Acp, What_a_loaded_session_replays_is_not_reported_again) {
   Listener listener(resuming(assignment("acp"), "s"));
   listener.feed(R"({"jsonrpc":"2.0","id":1,"result":{"agentCapabilities":{"loadSession":true}}})"
                 "\n");
@@ -208,7 +208,7 @@ TEST(Acp, A_turn_that_stopped_short_is_warned_of) {
   EXPECT_EQ(cancelled.lines, Lines{"failed model-error The agent broke its turn off."});
 }
 
-TEST(Acp, A_call_without_a_name_is_told_by_its_kind) {
+TEST(Acp, A_call_without_a_name_is_reported_by_its_kind) {
   auto listener = begun(assignment("acp"));
   listener.feed(update(R"({"sessionUpdate":"tool_call","toolCallId":"c","title":"Run `ls -l`","kind":"execute",)"
                        R"("status":"pending","rawInput":{"command":"ls -l"}})"));
@@ -218,7 +218,7 @@ TEST(Acp, A_call_without_a_name_is_told_by_its_kind) {
             (Lines{R"(running c execute {"command":"ls -l"})", "running d host_number {}", "ended d failed:"}));
 }
 
-TEST(Acp, A_call_is_told_once_however_many_came_between) {
+TEST(Acp, A_call_is_reported_once_however_many_came_between) {
   auto listener = begun(assignment("acp"));
   const auto tell = [&](const std::string& id) {
     listener.feed(
@@ -229,7 +229,7 @@ TEST(Acp, A_call_is_told_once_however_many_came_between) {
   tell("first");
   ASSERT_EQ(listener.lines.size(), 20'001U);
   EXPECT_EQ(std::ranges::count(listener.lines, "running first bash {}"), 1);
-  EXPECT_EQ(listener.lines.back(), "log warn The agent program made more than 10000 calls; the others are not told.");
+  EXPECT_EQ(listener.lines.back(), "log warn The agent program made more than 10000 calls; the others are not reported.");
 }
 
 TEST(Acp, A_complaint_about_no_request_of_ours_does_not_end_the_turn) {
@@ -247,7 +247,7 @@ TEST(Acp, Nothing_is_said_after_the_end) {
   EXPECT_EQ(listener.lines, Lines{"finished"});
 }
 
-TEST(Acp, Output_that_lost_its_head_is_told_from_where_it_goes_on) {
+TEST(Acp, Output_that_lost_its_head_is_reported_from_where_it_continues) {
   auto listener = begun(assignment("acp"));
   const std::string middle(100, 'm');
   for (const auto& output : {"one " + middle, "(cut) " + middle + " two", "(cut) " + middle + " two", std::string("x")})
@@ -270,14 +270,14 @@ TEST(Acp, Options_are_chosen_by_their_kind_and_a_missing_one_is_no_agreement) {
   EXPECT_EQ(listener.sent.back(), R"({"jsonrpc":"2.0","id":"q","result":{"outcome":{"outcome":"cancelled"}}})");
 }
 
-TEST(Acp, A_permission_is_for_what_is_asked_not_for_what_was_told_before) {
+TEST(Acp, A_permission_is_for_what_is_asked_not_for_what_was_reported_before) {
   auto listener = begun(assignment("acp"));
   listener.feed(update(R"({"sessionUpdate":"tool_call","toolCallId":"c","title":"bash","status":"pending",)"
                        R"("rawInput":{"command":"echo harmless"}})"));
   listener.feed(asked("s", R"({"toolCallId":"c","rawInput":{"command":"git push --force"}})"));
   EXPECT_EQ(listener.lines,
             (Lines{R"(running c bash {"command":"echo harmless"})",
-                   "log warn The agent asks for leave with other arguments than it told of bash before; "
+                   "log warn The agent asks for leave with other arguments than it reported of bash before; "
                    "those that it asks for are judged.",
                    R"(permission c bash {"command":"git push --force"})"}));
   listener.lines.clear();
@@ -285,7 +285,7 @@ TEST(Acp, A_permission_is_for_what_is_asked_not_for_what_was_told_before) {
   EXPECT_EQ(listener.lines, Lines{R"(permission c bash {"command":"echo harmless"})"}) << "nothing else is known of it";
 }
 
-TEST(Grok, A_permission_is_for_what_is_asked_not_for_what_was_told_before) {
+TEST(Grok, A_permission_is_for_what_is_asked_not_for_what_was_reported_before) {
   auto listener = begun(grok());
   const std::string meta = R"("_meta":{"x.ai/tool":{"name":"run_terminal_command","input":{"command":")";
   listener.feed(
@@ -296,7 +296,7 @@ TEST(Grok, A_permission_is_for_what_is_asked_not_for_what_was_told_before) {
   EXPECT_EQ(listener.lines.back(), R"(permission c run_terminal_command {"command":"x"})") << "in a form of its own";
 }
 
-TEST(Grok, Is_prompted_when_it_knows_the_tools_of_the_host_lest_a_quick_model_is_told_there_are_none) {
+TEST(Grok, Is_prompted_when_it_knows_the_tools_of_the_host_so_that_a_quick_model_does_not_miss_them) {
   Listener listener(bridged(grok()));
   listener.feed(greeting(R"({"mcpCapabilities":{"http":true}})"));
   listener.feed(tools_known("another"));
@@ -308,7 +308,7 @@ TEST(Grok, Is_prompted_when_it_knows_the_tools_of_the_host_lest_a_quick_model_is
   EXPECT_EQ(listener.sent.size(), sent) << "once";
 }
 
-TEST(Grok, Tools_that_are_known_before_the_session_is_told_are_not_waited_for) {
+TEST(Grok, Tools_that_are_known_before_the_session_is_reported_are_not_waited_for) {
   Listener listener(bridged(grok()));
   const auto words = greeting(R"({"mcpCapabilities":{"http":true}})");
   const auto session_at = words.find('\n') + 1;
@@ -342,7 +342,7 @@ TEST(Grok, Leave_for_a_tool_of_the_host_is_leave_for_no_other) {
   EXPECT_EQ(listener.lines.back(), R"(permission c other__drop {"n":4})");
 }
 
-TEST(Grok, A_subagent_is_told_of_with_its_calls_which_are_asked_for_in_the_agents_own_session) {
+TEST(Grok, A_subagent_is_reported_with_its_calls_which_are_asked_for_in_the_agents_own_session) {
   auto listener = begun(grok());
   const auto notify = [&](const std::string& body) {
     listener.feed(R"({"jsonrpc":"2.0","method":"_x.ai/session_notification","params":{"sessionId":"s","update":)" +
@@ -373,7 +373,7 @@ TEST(OpenCode, What_its_question_says_otherwise_than_the_call_counts) {
   EXPECT_EQ(listener.lines.back(), R"(permission c bash {"command":"rm","description":"d"})");
 }
 
-TEST(Acp, A_session_below_the_agents_own_is_asked_for_and_told_of_as_a_subagent) {
+TEST(Acp, A_session_below_the_agents_own_is_asked_for_and_reported_as_a_subagent) {
   auto listener = begun(assignment("acp"));
   listener.feed(update(R"({"sessionUpdate":"tool_call","toolCallId":"c","title":"bash","rawInput":{"command":"ls"}})"));
   listener.lines.clear();

@@ -14,7 +14,7 @@ void AnswerText::begin() {
 }
 
 void AnswerText::add(std::string_view piece, std::vector<Heard>& heard) {
-  if (!repeating_) return tell(piece, heard);
+  if (!repeating_) return report(piece, heard);
   const std::string_view old = std::string_view(message_).substr(matched_);
   const auto differs = std::ranges::mismatch(piece, old).in1;
   auto same = static_cast<std::size_t>(differs - piece.begin());
@@ -26,7 +26,7 @@ void AnswerText::add(std::string_view piece, std::vector<Heard>& heard) {
   while (same > 0 && continues_utf8(piece[same])) --same;
   matched_ += same;
   take_back(heard);
-  tell(piece.substr(same), heard);
+  report(piece.substr(same), heard);
 }
 
 void AnswerText::complete(std::vector<Heard>& heard) {
@@ -49,7 +49,7 @@ void AnswerText::take_back(std::vector<Heard>& heard) {
   replaced.kept_bytes = before_ + matched_;
 }
 
-void AnswerText::tell(std::string_view piece, std::vector<Heard>& heard) {
+void AnswerText::report(std::string_view piece, std::vector<Heard>& heard) {
   if (piece.empty()) return;
   if (message_.size() + piece.size() > limits::answer_bytes_max) begin();  // only so much is remembered
   message_ += piece;

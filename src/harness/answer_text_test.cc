@@ -15,7 +15,7 @@ std::string read(const std::vector<Heard>& heard) {
   return answer;
 }
 
-TEST(AnswerText, What_is_said_again_is_told_once) {
+TEST(AnswerText, Repeated_text_is_reported_once) {
   AnswerText answer;
   std::vector<Heard> heard;
   answer.add("one ", heard);

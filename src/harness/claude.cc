@@ -267,7 +267,7 @@ void Claude::read_block(Value block, std::string_view message, std::string_view 
     if (thinking.empty() || was_reported) return;
     out.push_back({.kind = Kind::reasoning, .text = std::string(thinking), .subagent = std::string(subagent)});
   } else if (type == "tool_use") {
-    const ProgramCall call{std::string(text_in(block, "id")), told_name(text_in(block, "name")),
+    const ProgramCall call{std::string(text_in(block, "id")), reported_name(text_in(block, "name")),
                            object_in(block, "input")};
     calls_.running(call, subagent, out);
   }
@@ -295,7 +295,7 @@ void Claude::read_system(Value line, Out out) {
 void Claude::read_result(Value line, Out out) {
   count_result(line, out);
   if (const auto put_off = value_in(line, "deferred_tool_use"); put_off.kind() == json::Kind::object) {
-    ProgramCall call{std::string(text_in(put_off, "id")), told_name(text_in(put_off, "name")),
+    ProgramCall call{std::string(text_in(put_off, "id")), reported_name(text_in(put_off, "name")),
                      object_in(put_off, "input")};
     return finish({.kind = Kind::deferred, .call = std::move(call)}, out);
   }

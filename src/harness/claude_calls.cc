@@ -31,7 +31,7 @@ std::string todo_value(std::string_view arguments) {
 
 bool is_host_tool(std::string_view name) { return name.starts_with(host_prefix); }
 
-std::string told_name(std::string_view name) {
+std::string reported_name(std::string_view name) {
   if (name == "Agent") return "Task";  // its hooks use the one name, its stream the other
   return std::string(is_host_tool(name) ? name.substr(host_prefix.size()) : name);
 }
@@ -50,7 +50,7 @@ ClaudeCalls::Call* ClaudeCalls::add(std::string_view id, Out out) {
 
 void ClaudeCalls::began(std::string_view id, std::string_view name, Out out) {
   if (add(id, out) == nullptr) return;
-  out.push_back({.kind = Heard::Kind::call_began, .call = {std::string(id), told_name(name), ""}});
+  out.push_back({.kind = Heard::Kind::call_began, .call = {std::string(id), reported_name(name), ""}});
 }
 
 void ClaudeCalls::piece(std::string_view id, std::string_view text, Out out) {

@@ -1,5 +1,5 @@
-// The calls that Claude Code makes, and the agents it sets to work: each call is told to run once and to end once, in
-// that order, however often and from however many sides the program mentions it.
+// The calls that Claude Code makes, and the subagents that it starts: each call is reported once as running and once as
+// ended, in that order, however often and from however many sides the program mentions it.
 #pragma once
 
 #include <map>
@@ -17,13 +17,13 @@ class ClaudeCalls final {
 
   void began(std::string_view id, std::string_view name, Out out);
   void piece(std::string_view id, std::string_view text, Out out);
-  // `subagent` is whose it is; empty: the agent's own. A todo list is told besides.
+  // `subagent` is the one that calls; empty: the agent itself. A todo list is reported as well.
   void running(const ProgramCall& call, std::string_view subagent, Out out);
   void ended(std::string_view id, std::string text, bool failed, Out out);
 
-  // The call `id` has set an agent to work, to which hooks refer by `agent_id`.
+  // The call `id` has started a subagent, to which hooks refer by `agent_id`.
   void subagent_seen(std::string_view id, std::string_view agent_id, std::string_view what_for, Out out);
-  std::string subagent_of(std::string_view agent_id) const;  // empty: nobody knows
+  std::string subagent_of(std::string_view agent_id) const;  // empty: not known
 
  private:
   enum class State : uint8_t { written, runs, over };
@@ -42,7 +42,7 @@ class ClaudeCalls final {
 };
 
 // "lookup" for "mcp__sluice__lookup".
-std::string told_name(std::string_view name);
+std::string reported_name(std::string_view name);
 bool is_host_tool(std::string_view name);
 
 }  // namespace sluice::harness

@@ -135,7 +135,7 @@ void ClaudeControl::read_hook(std::string_view request_id, Value request, Out ou
   const auto agent = text_in(input, "agent_id");
   Question question{.kind = Question::Kind::hook, .request_id = std::string(request_id)};
   question.input = object_in(input, "tool_input");
-  question.call = {std::string(text_in(input, "tool_use_id")), told_name(name), question.input};
+  question.call = {std::string(text_in(input, "tool_use_id")), reported_name(name), question.input};
   question.is_subagents = !agent.empty();
   if (!ask(std::move(question), calls_.subagent_of(agent), Kind::permission, out)) {
     write_hook(request_id, "deny", "Too many questions are open.");
@@ -149,7 +149,7 @@ void ClaudeControl::read_permission(std::string_view request_id, Value request, 
   if (!asks_ || is_host_tool(name) || allowed_.contains(id)) return write_allow(request_id, input);
   const auto agent = text_in(request, "agent_id");
   Question question{.kind = Question::Kind::permission, .request_id = std::string(request_id), .input = input};
-  question.call = {std::string(id), told_name(name), input};
+  question.call = {std::string(id), reported_name(name), input};
   if (!ask(std::move(question), calls_.subagent_of(agent), Kind::permission, out)) {
     write_deny(request_id, "Too many questions are open.");
   }

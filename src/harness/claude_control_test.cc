@@ -48,7 +48,7 @@ std::string decision(std::string_view id, std::string_view word, std::string_vie
 }
 Answer defer(const Heard&) { return {Answer::Kind::defer}; }
 
-TEST(ClaudeControl, It_is_set_up_and_then_told_the_prompt) {
+TEST(ClaudeControl, It_is_set_up_and_then_gets_the_prompt) {
   auto to = asking();
   to.system_prompt = "Be \"kind\".";
   to.tools = {{"lookup", "", "{}"}};
@@ -62,7 +62,7 @@ TEST(ClaudeControl, It_is_set_up_and_then_told_the_prompt) {
             "\n");
 }
 
-TEST(ClaudeControl, Without_a_prompt_it_only_goes_on) {
+TEST(ClaudeControl, Without_a_prompt_it_only_continues) {
   auto to = assignment();
   to.prompt = "";
   EXPECT_EQ(make_claude(to)->opening(),
@@ -73,13 +73,13 @@ TEST(ClaudeControl, Without_a_prompt_it_only_goes_on) {
 TEST(ClaudeControl, Every_call_is_asked_about_and_waits_with_the_process) {
   Listener listener(asking());
   listener.feed_lines(recorded("permission"));
-  EXPECT_EQ(listener.told("permission"),
+  EXPECT_EQ(listener.lines_of("permission"),
             Lines{R"(permission toolu_1_1 Bash {"command":"touch A","description":"d"} #1)"});
   const auto answers = answers_in(listener.output);
   ASSERT_EQ(answers.size(), 2U);
   EXPECT_TRUE(answers[0].ends_with(R"("permissionDecision":"ask"}})"));
   EXPECT_TRUE(answers[1].ends_with(R"( {"behavior":"allow","updatedInput":{"command":"touch A","description":"d"}})"));
-  EXPECT_EQ(listener.told("ended"), Lines{"ended toolu_1_1 (Bash completed with no output)"});
+  EXPECT_EQ(listener.lines_of("ended"), Lines{"ended toolu_1_1 (Bash completed with no output)"});
   EXPECT_EQ(listener.lines.back(), "finished");
 }
 
@@ -93,8 +93,8 @@ TEST(ClaudeControl, A_refusal_comes_with_its_words) {
 TEST(ClaudeControl, A_question_to_the_human_is_a_permission) {
   Listener listener(asking());
   listener.feed_lines(recorded("question"));
-  ASSERT_EQ(listener.told("permission").size(), 1U);
-  EXPECT_TRUE(listener.told("permission")[0].starts_with("permission toolu_1_0 AskUserQuestion {\"questions\":"));
+  ASSERT_EQ(listener.lines_of("permission").size(), 1U);
+  EXPECT_TRUE(listener.lines_of("permission")[0].starts_with("permission toolu_1_0 AskUserQuestion {\"questions\":"));
 }
 
 TEST(ClaudeControl, Who_is_not_asked_allows_everything) {
@@ -137,7 +137,7 @@ TEST(ClaudeControl, A_subagents_call_cannot_be_deferred) {
     return Answer{heard.call.name == "Task" ? Answer::Kind::allow : Answer::Kind::defer};
   };
   listener.feed_lines(recorded("subagent-asks"));
-  EXPECT_EQ(listener.told("permission").back(),
+  EXPECT_EQ(listener.lines_of("permission").back(),
             R"(permission toolu_2_2 Bash {"command":"touch S; echo subout","description":"d"} #2 of toolu_1_1)");
   EXPECT_NE(answers_in(listener.output)[1].find("a subagent cannot wait"), std::string::npos);
   EXPECT_EQ(listener.lines.back(), "finished");
@@ -146,7 +146,7 @@ TEST(ClaudeControl, A_subagents_call_cannot_be_deferred) {
 TEST(ClaudeControl, A_call_that_the_hook_was_allowed_is_not_asked_about_again) {
   Listener listener(asking(true));
   listener.feed_lines(hook("h", "t") + permission("p", "t") + permission("q", "other"));
-  EXPECT_EQ(listener.told("permission").size(), 2U);
+  EXPECT_EQ(listener.lines_of("permission").size(), 2U);
   EXPECT_EQ(answers_in(listener.output)[0], decision("h", "allow"));
   EXPECT_EQ(answers_in(listener.output)[1], R"(p {"behavior":"allow","updatedInput":{"command":"ls"}})");
 }
@@ -181,7 +181,7 @@ TEST(ClaudeControl, It_does_not_ask_without_end) {
   Listener listener(asking());
   listener.answers = nullptr;
   for (int i = 0; i < 300; ++i) listener.feed(permission("p" + std::to_string(i), "t"));
-  EXPECT_EQ(listener.told("permission").size(), 256U);
+  EXPECT_EQ(listener.lines_of("permission").size(), 256U);
   EXPECT_EQ(answers_in(listener.output).size(), 44U);
 }
 
@@ -190,12 +190,12 @@ TEST(ClaudeControl, Tools_of_the_host_are_called_over_its_own_channel_and_never_
   to.tools = {{"lookup", "", "{}"}, {"other", "", "{}"}};
   Listener listener(to);
   listener.feed_lines(recorded("host-tools"));
-  EXPECT_EQ(listener.told("permission"), Lines{});
-  EXPECT_EQ(listener.told("host call"),
+  EXPECT_EQ(listener.lines_of("permission"), Lines{});
+  EXPECT_EQ(listener.lines_of("host call"),
             (Lines{R"(host call toolu_1_0 lookup {"key":"k"} #1)", R"(host call toolu_1_1 other {"k":"v"} #2)"}));
-  EXPECT_EQ(listener.told("running"),
+  EXPECT_EQ(listener.lines_of("running"),
             (Lines{R"(running toolu_1_0 lookup {"key":"k"})", R"(running toolu_1_1 other {"k":"v"})"}));
-  EXPECT_EQ(listener.told("ended"), (Lines{"ended toolu_1_0 host answer", "ended toolu_1_1 host answer"}));
+  EXPECT_EQ(listener.lines_of("ended"), (Lines{"ended toolu_1_0 host answer", "ended toolu_1_1 host answer"}));
 }
 
 TEST(ClaudeControl, It_is_a_server_of_tools) {
@@ -231,8 +231,8 @@ TEST(ClaudeControl, An_interrupt_is_asked_for_once_and_ends_the_turn) {
             R"({"type":"control_request","request_id":"sluice-interrupt","request":{"subtype":"interrupt"}})"
             "\n");
   listener.feed_lines(recorded("interrupted-while-asking"));
-  EXPECT_EQ(listener.told("withdrawn").size(), 1U);
-  EXPECT_EQ(listener.told("ended").size(), 1U);
+  EXPECT_EQ(listener.lines_of("withdrawn").size(), 1U);
+  EXPECT_EQ(listener.lines_of("ended").size(), 1U);
   EXPECT_EQ(listener.lines.back(), "failed run-cancelled Claude Code was interrupted.");
   listener.dialect->interrupt();
   EXPECT_EQ(listener.dialect->take_output(), "");
@@ -242,11 +242,11 @@ TEST(ClaudeControl, An_interrupted_turn_reports_no_usage_but_had_one) {
   Listener listener(assignment());
   listener.dialect->interrupt();
   listener.feed_lines(recorded("interrupted"));
-  EXPECT_EQ(listener.told("usage"), Lines{"usage 123/1"});
+  EXPECT_EQ(listener.lines_of("usage"), Lines{"usage 123/1"});
   EXPECT_EQ(listener.last.slug, model::Slug::run_cancelled);
 }
 
-TEST(ClaudeControl, Requests_that_nobody_knows_are_refused) {
+TEST(ClaudeControl, Unknown_requests_are_refused) {
   Listener listener(asking());
   listener.feed(request("r", R"({"subtype":"elicitation"})"));
   EXPECT_EQ(answers_in(listener.output), Lines{R"(r "Sluice does not know the request elicitation.")"});

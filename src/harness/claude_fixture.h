@@ -1,4 +1,4 @@
-// Recorded dialogues with Claude Code, told as short lines that do not show where a text was cut.
+// Recorded dialogues with Claude Code as short lines, which do not show where a text was cut.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -99,8 +99,8 @@ class Listener {
   void end(std::string_view exit_words = "exit code 0", std::string_view stderr_tail = "") {
     hear(dialect->end(exit_words, stderr_tail));
   }
-  // What was told of one kind.
-  Lines told(std::string_view kind) const {
+  // The lines of one kind.
+  Lines lines_of(std::string_view kind) const {
     Lines found;
     for (const auto& line : lines) {
       if (line.starts_with(kind)) found.push_back(line);

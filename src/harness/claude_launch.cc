@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view tools_withheld = "CronCreate,CronDelete,CronList,Monitor,ScheduleWakeup";
 constexpr std::string_view host_tools = R"({"mcpServers":{"sluice":{"type":"sdk","name":"sluice"}}})";
 
-// Comes from whoever sends the message, and must not be taken for an option or a path.
+// Comes from the sender of the message, and must not be taken for an option or a path.
 bool is_session_id(std::string_view id) {
   return !id.empty() && id.size() <= 64 && id[0] != '-' &&
          std::ranges::all_of(id, [](unsigned char c) { return std::isalnum(c) || c == '-'; });
@@ -79,7 +79,7 @@ Result<Launch> plan_claude(const Assignment& assignment) {
   argv.insert(argv.end(), {"--permission-mode", assignment.asks ? "default" : "bypassPermissions"});
   // It asks by a hook of ours, which settings in the workspace or in its home could switch off; these come last.
   if (assignment.asks) argv.insert(argv.end(), {"--settings", R"({"disableAllHooks":false})"});
-  // Nobody would answer a question.
+  // A question would never be answered.
   const std::string withheld = assignment.asks ? "" : ",AskUserQuestion";
   argv.insert(argv.end(), {"--disallowedTools", std::string(tools_withheld) + withheld});
   if (!assignment.tools.empty()) {

@@ -28,7 +28,7 @@ constexpr std::string_view dialogues[] = {"bash",
 
 const std::string session = "session 6b3bc1d1-3395-4a5c-bce9-deb182549826";
 
-Lines told(const std::string& name, const Assignment& to = assignment()) {
+Lines reported(const std::string& name, const Assignment& to = assignment()) {
   Listener listener(to);
   listener.feed(recorded(name));
   listener.end();
@@ -51,20 +51,20 @@ std::string whole(std::string_view id, std::string_view blocks) {
 }
 const char* const done = "{\"type\":\"result\",\"is_error\":false}\n";
 
-TEST(Claude, Text_and_thinking_are_told_as_they_come) {
-  EXPECT_EQ(told("text"), (Lines{session, "reasoning Let me think about it.", "text Hello from the model.",
+TEST(Claude, Text_and_thinking_are_reported_as_they_come) {
+  EXPECT_EQ(reported("text"), (Lines{session, "reasoning Let me think about it.", "text Hello from the model.",
                                  "usage 123/20", "finished"}));
 }
 
-TEST(Claude, A_call_is_told_as_it_is_written_when_it_runs_and_when_it_ends) {
+TEST(Claude, A_call_is_reported_as_it_is_written_when_it_runs_and_when_it_ends) {
   const std::string arguments = R"({"command":"echo hi; touch A","description":"d"})";
-  EXPECT_EQ(told("bash"), (Lines{session, "text Running.", "began toolu_1_1 Bash",
+  EXPECT_EQ(reported("bash"), (Lines{session, "text Running.", "began toolu_1_1 Bash",
                                  R"(piece toolu_1_1 {"command": "echo hi; touch A", "description": "d"})",
                                  "running toolu_1_1 Bash " + arguments, "usage 123/20", "ended toolu_1_1 hi",
                                  "text Done.", "usage 246/40", "finished"}));
 }
 
-// Told in pieces of 1 to `size_max` bytes.
+// Fed in pieces of 1 to `size_max` bytes.
 Lines told_in_pieces(const std::string& bytes, const Assignment& to, std::size_t size_max) {
   Listener listener(to);
   listener.answers = nullptr;
@@ -79,7 +79,7 @@ Lines told_in_pieces(const std::string& bytes, const Assignment& to, std::size_t
   return listener.lines;
 }
 
-TEST(Claude, Every_dialogue_is_told_the_same_however_its_bytes_are_cut) {
+TEST(Claude, Every_dialogue_is_reported_the_same_however_its_bytes_are_cut) {
   for (const auto name : dialogues) {
     const auto bytes = recorded(std::string(name));
     for (const bool may_defer : {false, true}) {
@@ -111,9 +111,9 @@ TEST(Claude, Every_dialogue_that_breaks_off_ends_in_words_once) {
 TEST(Claude, An_answer_that_breaks_off_and_is_streamed_anew_takes_the_old_one_back) {
   Listener listener(assignment());
   listener.feed(recorded("cut"));
-  EXPECT_EQ(listener.told("text"), (Lines{"text Before.", "text This is a partial answer", "text Whole answer."}));
-  EXPECT_EQ(listener.told("replaced"), Lines{"replaced 7"});
-  EXPECT_EQ(listener.told("log"), Lines{"log The model did not answer. It is asked again in 500 ms, attempt 1 of 4."});
+  EXPECT_EQ(listener.lines_of("text"), (Lines{"text Before.", "text This is a partial answer", "text Whole answer."}));
+  EXPECT_EQ(listener.lines_of("replaced"), Lines{"replaced 7"});
+  EXPECT_EQ(listener.lines_of("log"), Lines{"log The model did not answer. It is asked again in 500 ms, attempt 1 of 4."});
 }
 
 TEST(Claude, An_answer_that_breaks_off_and_comes_whole_takes_the_old_one_back) {
@@ -126,24 +126,24 @@ TEST(Claude, An_answer_that_breaks_off_and_comes_whole_takes_the_old_one_back) {
             (Lines{"text Kept.Half an ans", "replaced 5", "reasoning Again.", "text The answer.", "finished"}));
 }
 
-TEST(Claude, What_was_not_streamed_of_a_block_is_told_when_it_is_whole) {
+TEST(Claude, What_was_not_streamed_of_a_block_is_reported_when_it_is_whole) {
   Listener listener(assignment());
   listener.feed(message_start("m1") + text_delta("Hel") + whole("m1", R"({"type":"text","text":"Hello."})"));
   listener.feed(whole("m2", R"({"type":"text","text":" Bye."})"));
   EXPECT_EQ(listener.lines, Lines{"text Hello. Bye."});
 }
 
-TEST(Claude, A_todo_list_is_told_besides_its_call) {
+TEST(Claude, A_todo_list_is_reported_besides_its_call) {
   Listener listener(assignment());
   listener.feed(recorded("todo"));
-  EXPECT_EQ(listener.told("custom"),
+  EXPECT_EQ(listener.lines_of("custom"),
             Lines{R"(custom claude-code.todo {"todos":[{"content":"a","status":"in_progress"},)"
                   R"({"content":"b","status":"pending"}]})"});
-  EXPECT_EQ(listener.told("running").size(), 1U);
+  EXPECT_EQ(listener.lines_of("running").size(), 1U);
 }
 
-TEST(Claude, What_a_subagent_says_and_does_is_told_as_its_own) {
-  const auto lines = told("subagent");
+TEST(Claude, What_a_subagent_says_and_does_is_reported_as_its_own) {
+  const auto lines = reported("subagent");
   const auto from = std::ranges::find(lines, "subagent began toolu_1_1 look around of toolu_1_1");
   ASSERT_NE(from, lines.end());
   const Lines news(from + 1, lines.end());
@@ -158,7 +158,7 @@ TEST(Claude, What_a_subagent_says_and_does_is_told_as_its_own) {
   EXPECT_EQ(Lines(news.begin() + 8, news.end()), (Lines{"text main done", "usage 246/40", "usage 492/80", "finished"}));
 }
 
-TEST(Claude, Failures_are_told_by_their_class) {
+TEST(Claude, Failures_are_reported_by_their_class) {
   Listener unauthorized(assignment());
   unauthorized.feed(recorded("unauthorized"));
   EXPECT_EQ(unauthorized.lines.back(),
@@ -166,17 +166,17 @@ TEST(Claude, Failures_are_told_by_their_class) {
   Listener broken(assignment());
   broken.feed(recorded("server-error"));
   EXPECT_TRUE(broken.lines.back().starts_with("failed model-error Claude Code failed: API Error: 500 scripted."));
-  EXPECT_EQ(broken.told("log").size(), 1U);
-  EXPECT_EQ(broken.told("text"), Lines{});
+  EXPECT_EQ(broken.lines_of("log").size(), 1U);
+  EXPECT_EQ(broken.lines_of("text"), Lines{});
   Listener unknown(assignment());
   unknown.feed(recorded("no-such-session"));
   EXPECT_EQ(unknown.lines.back(),
             "failed agent-failed Claude Code failed: No conversation found with session ID: "
             "11111111-2222-3333-4444-555555555555");
-  EXPECT_EQ(unknown.told("session"), Lines{}) << "the id in that line is of no session";
+  EXPECT_EQ(unknown.lines_of("session"), Lines{}) << "the id in that line is of no session";
 }
 
-TEST(Claude, A_failure_without_words_is_told_by_its_kind) {
+TEST(Claude, A_failure_without_words_is_reported_by_its_kind) {
   Listener listener(assignment());
   listener.feed(R"({"type":"result","subtype":"error_max_turns","is_error":true})"
                 "\n");
@@ -244,7 +244,7 @@ TEST(Claude, Unknown_types_and_members_of_the_wrong_kind_do_no_harm) {
   listener.feed(R"({"type":"result","is_error":false,"usage":{"input_tokens":-5,"output_tokens":"x"}})"
                 "\n");
   EXPECT_EQ(listener.lines.back(), "finished");
-  EXPECT_EQ(listener.told("usage"), Lines{});
+  EXPECT_EQ(listener.lines_of("usage"), Lines{});
 }
 
 TEST(Claude, Half_a_surrogate_pair_does_not_lose_the_line) {

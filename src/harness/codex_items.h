@@ -16,7 +16,7 @@ inline constexpr std::string_view bridge_name = "sluice";
 
 // Empty: it is not a call.
 std::optional<ProgramCall> call_of_item(const json::Value& item);
-// Why the approval of `params` is asked for, if the item it belongs to was never told.
+// The call whose approval `params` ask for, if its item was never reported.
 ProgramCall call_of_approval(const json::Value& params);
 
 struct ItemEnd {

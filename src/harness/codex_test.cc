@@ -27,7 +27,7 @@ Assignment with_tool() {
   return has;
 }
 
-Lines told(const Assignment& assignment, const std::string& name, Answer::Kind permission = Answer::Kind::allow) {
+Lines reported(const Assignment& assignment, const std::string& name, Answer::Kind permission = Answer::Kind::allow) {
   Listener listener(assignment);
   listener.permission.kind = permission;
   listener.play(recorded("codex", name));
@@ -35,10 +35,10 @@ Lines told(const Assignment& assignment, const std::string& name, Answer::Kind p
   return listener.lines;
 }
 
-TEST(Codex, A_command_is_told_with_its_script_its_output_and_its_exit_code) {
+TEST(Codex, A_command_is_reported_with_its_script_its_output_and_its_exit_code) {
   auto terse = assignment();
   terse.system_prompt = "Be brief.";
-  auto lines = told(terse, "shell");
+  auto lines = reported(terse, "shell");
   lines.resize(6);
   EXPECT_EQ(
       lines,
@@ -52,10 +52,10 @@ TEST(Codex, A_command_is_told_with_its_script_its_output_and_its_exit_code) {
       }));
 }
 
-TEST(Codex, A_resumed_thread_tells_only_the_tokens_of_this_turn) {
+TEST(Codex, A_resumed_thread_reports_only_the_tokens_of_this_turn) {
   auto resumes = asking();
   resumes.session_id = "id-1";
-  EXPECT_EQ(told(resumes, "resumed"),
+  EXPECT_EQ(reported(resumes, "resumed"),
             (Lines{
                 "session id-1",
                 "text I will run it.",
@@ -70,8 +70,8 @@ TEST(Codex, A_resumed_thread_tells_only_the_tokens_of_this_turn) {
             }));
 }
 
-TEST(Codex, What_is_declined_ends_as_failed_and_the_turn_goes_on) {
-  const auto lines = told(asking(), "denied", Answer::Kind::deny);
+TEST(Codex, What_is_declined_ends_as_failed_and_the_turn_continues) {
+  const auto lines = reported(asking(), "denied", Answer::Kind::deny);
   EXPECT_EQ(lines.at(4), "ended call_1 failed: declined");
   EXPECT_EQ(lines.back(), "finished");
 }
@@ -79,14 +79,14 @@ TEST(Codex, What_is_declined_ends_as_failed_and_the_turn_goes_on) {
 TEST(Codex, A_change_of_files_is_asked_for_with_its_paths) {
   const std::string change =
       R"(call_1 file_change {"changes":[{"path":"/workspace/n.txt","kind":"add","diff":"hello\n"}]})";
-  const auto lines = told(asking(), "patch");
+  const auto lines = reported(asking(), "patch");
   EXPECT_EQ(lines.at(2), "running " + change);
   EXPECT_EQ(lines.at(3), "permission " + change);
   EXPECT_EQ(lines.at(4), "ended call_1");
 }
 
-TEST(Codex, A_tool_of_the_host_is_called_over_its_own_channel_and_told_once) {
-  EXPECT_EQ(told(with_tool(), "host-call"), (Lines{
+TEST(Codex, A_tool_of_the_host_is_called_over_its_own_channel_and_reported_once) {
+  EXPECT_EQ(reported(with_tool(), "host-call"), (Lines{
                                                 "session id-1",
                                                 "text Calling.",
                                                 R"(running call_1 host_number {"n":3})",
@@ -103,56 +103,56 @@ TEST(Codex, A_tool_of_the_host_behind_the_bridge_has_its_own_name_and_is_not_ask
   auto bridged = with_tool();
   bridged.model.name = "some-model";
   bridged.bridge_url = "http://127.0.0.1:8080/mcp";
-  auto lines = told(bridged, "mcp");
+  auto lines = reported(bridged, "mcp");
   EXPECT_EQ(lines.at(3), R"(running call_1 host_number {"n":3})");
   EXPECT_EQ(lines.at(4), R"(ended call_1 bridge says {"n": 3})");
 }
 
-TEST(Codex, Reasoning_is_told_apart_from_the_answer) {
-  const auto lines = told(assignment(), "reasoning");
+TEST(Codex, Reasoning_is_reported_apart_from_the_answer) {
+  const auto lines = reported(assignment(), "reasoning");
   EXPECT_EQ(lines.at(1), "reasoning Let me think.");
   EXPECT_EQ(lines.at(2), "text Thought.");
 }
 
-TEST(Codex, What_is_said_again_after_a_broken_stream_is_not_told_twice) {
-  auto lines = told(assignment(), "text-after-a-cut");
+TEST(Codex, Text_that_is_repeated_after_a_broken_stream_is_not_reported_twice) {
+  auto lines = reported(assignment(), "text-after-a-cut");
   EXPECT_EQ(lines.at(1), "text Partial answer");
   EXPECT_TRUE(lines.at(2).starts_with("log warn Reconnecting... 1/3: stream disconnected")) << lines.at(2);
   EXPECT_EQ(lines.at(3), "text , whole.");
-  lines = told(assignment(), "other-text-after-a-cut");
+  lines = reported(assignment(), "other-text-after-a-cut");
   EXPECT_EQ(lines.at(3), "replaced 8");
   EXPECT_EQ(lines.at(4), "text reply, whole.");
 }
 
-TEST(Codex, A_failure_is_told_by_its_class) {
-  EXPECT_EQ(told(assignment(), "server-error").back(),
+TEST(Codex, A_failure_is_reported_by_its_class) {
+  EXPECT_EQ(reported(assignment(), "server-error").back(),
             "failed model-error Codex failed: We’re currently experiencing high demand, which may cause temporary "
             "errors.");
-  EXPECT_EQ(told(assignment(), "rate-limited").back(),
+  EXPECT_EQ(reported(assignment(), "rate-limited").back(),
             "failed model-error Codex failed: exceeded retry limit, last status: 429 Too Many Requests");
-  EXPECT_TRUE(told(assignment(), "unauthorized").back().starts_with("failed agent-misconfigured Codex failed: "));
+  EXPECT_TRUE(reported(assignment(), "unauthorized").back().starts_with("failed agent-misconfigured Codex failed: "));
 }
 
 TEST(Codex, An_interrupted_turn_ends_as_cancelled) {
-  EXPECT_EQ(told(assignment(), "interrupted").back(), "failed run-cancelled Codex was interrupted.");
+  EXPECT_EQ(reported(assignment(), "interrupted").back(), "failed run-cancelled Codex was interrupted.");
 }
 
 TEST(Codex, A_session_that_is_not_there_is_named) {
   auto resumes = assignment();
   resumes.session_id = "id-1";
-  EXPECT_EQ(told(resumes, "no-such-session"),
+  EXPECT_EQ(reported(resumes, "no-such-session"),
             Lines{"failed agent-misconfigured Codex cannot go on with the session id-1: no rollout found for thread "
                   "id id-1"});
 }
 
-TEST(Codex, It_tells_the_same_however_its_bytes_are_cut) {
+TEST(Codex, It_reports_the_same_however_its_bytes_are_cut) {
   for (const auto& name : recorded_names("codex")) {
     SCOPED_TRACE(name);
     expect_same_however_cut(with_tool(), {Answer::Kind::allow}, printed(recorded("codex", name)));
   }
 }
 
-TEST(Codex, It_tells_an_end_however_its_bytes_are_broken) {
+TEST(Codex, It_reports_an_end_however_its_bytes_are_broken) {
   for (const auto& name : recorded_names("codex")) {
     SCOPED_TRACE(name);
     expect_end_however_broken(with_tool(), printed(recorded("codex", name)));
@@ -200,7 +200,7 @@ TEST(Codex, Requests_it_does_not_know_are_refused_and_answers_to_nothing_ignored
                                                    R"("Method not found: item/tool/requestUserInput"}})"});
 }
 
-TEST(Codex, A_plan_is_told_as_todos) {
+TEST(Codex, A_plan_is_reported_as_todos) {
   auto listener = begun(assignment());
   listener.feed(R"({"method":"turn/plan/updated","params":{"threadId":"t","plan":[{"step":"one","status":"completed"},)"
                 R"({"step":"two","status":"inProgress"}]}})"
@@ -209,10 +209,10 @@ TEST(Codex, A_plan_is_told_as_todos) {
                                   R"({"content":"two","status":"in_progress"}]})"});
 }
 
-TEST(Codex, An_agent_that_it_set_to_work_is_told_apart) {
+TEST(Codex, A_subagent_is_reported_apart) {
   auto unknown = assignment();
   unknown.model.name = "some-model";
-  auto lines = told(unknown, "subagent");
+  auto lines = reported(unknown, "subagent");
   std::erase_if(lines, [](const auto& line) { return line.starts_with("log ") || line.starts_with("usage "); });
   EXPECT_EQ(lines, (Lines{"session id-1", "text Calling.", R"(running call_1 spawn_agent {"prompt":"say hi"})",
                           "subagent began call_1 say hi of id-3", "ended call_1", "text Calling.",
@@ -226,7 +226,7 @@ TEST(Codex, What_it_says_of_threads_that_are_not_its_own_is_ignored) {
   EXPECT_EQ(listener.lines, Lines{});
 }
 
-TEST(Codex, A_call_is_told_once_whatever_is_said_of_it_after_its_end) {
+TEST(Codex, A_call_is_reported_once_whatever_is_said_of_it_after_its_end) {
   auto listener = begun(with_tool());
   const std::string item = R"({"threadId":"t","item":{"type":"commandExecution","id":"c","command":"ls"}}})";
   const std::string started = R"({"method":"item/started","params":)" + item + "\n";
@@ -241,7 +241,7 @@ TEST(Codex, A_call_is_told_once_whatever_is_said_of_it_after_its_end) {
   EXPECT_EQ(listener.lines, (Lines{"running " + call, "output c a", "ended c", "permission " + call}));
 }
 
-TEST(Codex, More_calls_than_any_turn_makes_are_told_no_more_and_that_is_said_once) {
+TEST(Codex, Calls_beyond_the_bound_are_not_reported_and_one_warning_says_so) {
   auto listener = begun(assignment());
   for (int call = 0; call < 10'003; ++call) {
     const std::string item = R"({"threadId":"t","item":{"type":"commandExecution","id":"c)" + std::to_string(call) +
@@ -249,7 +249,7 @@ TEST(Codex, More_calls_than_any_turn_makes_are_told_no_more_and_that_is_said_onc
     listener.feed(R"({"method":"item/completed","params":)" + item + "\n");
   }
   ASSERT_EQ(listener.lines.size(), 20'001U);
-  EXPECT_EQ(listener.lines.back(), "log warn The agent program made more than 10000 calls; the others are not told.");
+  EXPECT_EQ(listener.lines.back(), "log warn The agent program made more than 10000 calls; the others are not reported.");
 }
 
 TEST(Codex, Nothing_is_said_after_the_end) {

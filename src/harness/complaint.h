@@ -1,4 +1,4 @@
-// What a program's complaint means for the run: as the house tells the failures of a model that it asks itself. Pure.
+// The failure of a run that a program's complaint stands for, in the classes that failures of models have. Pure.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ std::string plain_words(std::string_view words);
 Heard failed_as(model::Slug slug, std::string text);
 Heard warned(std::string text);
 
-// What a dialect remembers of its program's calls, so that each is told once: more of them than any turn makes, for a
-// program gone mad must not fill our memory.
+// The calls that a dialect remembers, so that each is reported once. More than any turn makes; the bound keeps a broken
+// program from filling our memory.
 inline constexpr std::size_t calls_max = 10'000;
 // The program's calls became more than that.
 Heard too_many_calls();

@@ -1,4 +1,4 @@
-// The dialects one by one, for whoever picks the one that an agent type needs.
+// The dialects, one of which dialects.cc picks for an agent type.
 #pragma once
 
 #include <memory>

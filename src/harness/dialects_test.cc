@@ -43,20 +43,20 @@ TEST(Dialects, Only_Claude_Code_puts_calls_off_by_itself) {
   for (const auto other : {"codex", "opencode", "grok-build", "acp"}) EXPECT_FALSE(can_defer(other));
 }
 
-TEST(Dialects, The_others_are_told_to_call_again) {
+TEST(Dialects, The_other_programs_are_asked_to_call_again) {
   const auto prompt = resume_prompt({"call-1", "Bash", R"({"command":"ls"})"});
   EXPECT_NE(prompt.find("Bash"), std::string::npos);
   EXPECT_NE(prompt.find(R"({"command":"ls"})"), std::string::npos);
 }
 
-TEST(Dialects, Codex_is_told_its_command_and_not_a_tool_that_it_does_not_have) {
+TEST(Dialects, Codex_gets_its_command_and_not_a_tool_that_it_does_not_have) {
   const auto prompt = resume_prompt({"call-1", "command_execution", R"({"command":"rm -r \"b\"","cwd":"/workspace"})"});
   EXPECT_TRUE(prompt.ends_with(R"(: rm -r "b")")) << prompt;
   EXPECT_NE(prompt.find(" in /workspace,"), std::string::npos) << prompt;
   EXPECT_EQ(prompt.find("command_execution"), std::string::npos) << prompt;
 }
 
-TEST(Dialects, Sessions_are_told_under_the_programs_name) {
+TEST(Dialects, Sessions_are_reported_under_the_programs_name) {
   EXPECT_EQ(session_event_name("claude-code"), "claude-code.session-id");
   EXPECT_EQ(session_event_name("grok-build"), "grok-build.session-id");
 }

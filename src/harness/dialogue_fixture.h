@@ -151,7 +151,7 @@ inline Lines told_in_pieces(const Assignment& assignment, const Answer& permissi
   return listener.lines;
 }
 
-// However the bytes are cut, the same is told.
+// The events are the same wherever the bytes are cut.
 inline void expect_same_however_cut(const Assignment& assignment, const Answer& permission, const std::string& bytes) {
   const auto whole = told_in_pieces(assignment, permission, bytes, [&] { return bytes.size(); });
   EXPECT_EQ(told_in_pieces(assignment, permission, bytes, [] { return std::size_t{1}; }), whole);
@@ -160,7 +160,7 @@ inline void expect_same_however_cut(const Assignment& assignment, const Answer& 
     EXPECT_EQ(told_in_pieces(assignment, permission, bytes, [&] { return std::size_t{1} + random() % 700; }), whole);
 }
 
-// Whatever became of the bytes, the listener is told an end, and once.
+// The listener gets exactly one end, whatever became of the bytes.
 inline void expect_end_however_broken(const Assignment& assignment, const std::string& bytes) {
   std::mt19937 random(11);
   for (int round = 0; round < 200; ++round) {

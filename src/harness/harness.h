@@ -86,7 +86,7 @@ struct Heard {
     log,             // text, level
     usage,           // usage: of the whole run so far
     custom,          // text: the name; json: the value
-    deferred,        // call: the program ends now, and goes on with it when it is resumed
+    deferred,        // call: the program ends now, and makes it when it is resumed
     finished,        // the turn is over, and well
     failed,          // the turn is over, and not: slug, text
   };
@@ -135,13 +135,13 @@ class Dialect {
   virtual void interrupt() = 0;
 };
 
-// How a kind of program is started and spoken to. `invalid`, in words for whoever set the agent up, when the assignment
+// How a kind of program is started and spoken to. `invalid`, in words for the author of the agent, when the assignment
 // cannot be carried out: a model it does not speak to, no command.
 Result<Launch> plan_launch(const Assignment& assignment);
 // Whether a permission can wait without the process by Answer::defer; otherwise the call comes again, with the same
 // name and arguments, after the session is resumed.
 bool can_defer(std::string_view agent_type);
-// What the program is told when it is resumed after a human agreed to `call`, and cannot defer.
+// The prompt for a program that cannot defer, when it is resumed after a human agreed to `call`.
 std::string resume_prompt(const ProgramCall& call);
 std::unique_ptr<Dialect> make_dialect(const Assignment& assignment);
 

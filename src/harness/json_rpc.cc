@@ -51,7 +51,7 @@ void JsonRpc::complain(std::string_view what, std::string_view line, std::vector
   log.level = "warn";
   log.text = "The program " + std::string(what);
   if (!line.empty()) log.text += ": " + plain_words(line.substr(0, shown_bytes_max));
-  if (complaints_ == complaints_max) log.text += " (more of this kind is not told)";
+  if (complaints_ == complaints_max) log.text += " (more of this kind is not reported)";
 }
 
 std::string JsonRpc::ask(std::string_view method, std::string_view params) {

@@ -48,7 +48,7 @@ TEST(ProgramLaunch, The_home_of_an_unknown_program_exists_before_it_starts) {
   EXPECT_EQ(planned(given).files.at(0).path, std::string(program_home) + "/.keep");
 }
 
-TEST(ProgramLaunch, Codex_is_told_its_model_on_the_command_line_and_the_key_in_a_variable) {
+TEST(ProgramLaunch, Codex_gets_its_model_on_the_command_line_and_the_key_in_a_variable) {
   auto given = assignment("codex", "openai-responses");
   given.bridge_url = "http://127.0.0.1:9/mcp";
   const Launch launch = planned(given);

@@ -24,48 +24,48 @@ class Filler : public RunnerTest {
     options.filler.model_provider = "anthropic";
     options.filler.model_name = "tiny";
   }
-  Words told() const { return heard.bodies(EventKind::filler); }
+  Words fillers() const { return heard.bodies(EventKind::filler); }
 };
 
 TEST_F(Filler, Comes_after_some_silence_then_from_time_to_time_and_not_for_ever) {
   begin_with_filler("sleep 60000\nsay Here.");
   pass(399);
-  EXPECT_EQ(told(), Words{});
+  EXPECT_EQ(fillers(), Words{});
   pass(1);
-  EXPECT_EQ(told(), (Words{"One moment… "}));
+  EXPECT_EQ(fillers(), (Words{"One moment… "}));
   pass(3'999);
-  EXPECT_EQ(told().size(), 1u);
+  EXPECT_EQ(fillers().size(), 1u);
   pass(1);
-  EXPECT_EQ(told(), (Words{"One moment… ", "Still there. "}));
+  EXPECT_EQ(fillers(), (Words{"One moment… ", "Still there. "}));
   pass(55'600);
-  EXPECT_EQ(told(), (Words{"One moment… ", "Still there. ", "One moment… "}));
+  EXPECT_EQ(fillers(), (Words{"One moment… ", "Still there. ", "One moment… "}));
   EXPECT_EQ(heard.text(), "Here.");
 }
 
 TEST_F(Filler, Is_over_for_good_with_the_first_real_word) {
   begin_with_filler("sleep 300\nsay Here.\nsleep 60000\nsay There.");
   pass(70'000);
-  EXPECT_EQ(told(), Words{});
+  EXPECT_EQ(fillers(), Words{});
   EXPECT_EQ(heard.text(), "Here.\nThere.");
 }
 
-TEST_F(Filler, Goes_on_while_the_model_only_thinks) {
+TEST_F(Filler, Continues_while_the_model_only_thinks) {
   begin_with_filler("think Hm.\nsleep 500\nsay Here.");
   pass(500);
-  EXPECT_EQ(told(), (Words{"One moment… "}));
+  EXPECT_EQ(fillers(), (Words{"One moment… "}));
 }
 
-TEST_F(Filler, Is_not_told_unless_asked_for) {
+TEST_F(Filler, Is_not_sent_unless_asked_for) {
   begin("sleep 60000\nsay Here.");
   pass(60'000);
-  EXPECT_EQ(told(), Words{});
+  EXPECT_EQ(fillers(), Words{});
 }
 
 TEST_F(Filler, Ends_with_the_work) {
   begin_with_filler("sleep 60000\nsay Here.");
   heard.after_event = [this] { work.reset(); };
   pass(60'000);
-  EXPECT_EQ(told().size(), 1u);
+  EXPECT_EQ(fillers().size(), 1u);
   expect_nothing_left();
 }
 
@@ -73,7 +73,7 @@ TEST_F(Filler, Does_not_follow_the_end) {
   begin_with_filler("sleep 100\nfail 400 no");
   pass(60'000);
   EXPECT_TRUE(heard.problem);
-  EXPECT_EQ(told(), Words{});
+  EXPECT_EQ(fillers(), Words{});
   expect_nothing_left();
 }
 
@@ -84,7 +84,7 @@ TEST_F(Filler, Ends_with_the_work_also_when_its_small_model_fails) {
   heard.after_event = [this] { work.reset(); };
   pass(60'000);
   EXPECT_EQ(heard.events.size(), 1u);
-  EXPECT_EQ(told(), Words{});
+  EXPECT_EQ(fillers(), Words{});
   expect_nothing_left();
 }
 
@@ -93,7 +93,7 @@ TEST_F(Filler, Can_be_made_by_a_small_model) {
   client.answer(answer_of(said("Let me ") + said("look.") + stopped(5, 4)));
   begin_with_filler("sleep 1000\nsay Here.");
   pass(400);
-  EXPECT_EQ(told(), (Words{"Let me ", "look.", " "}));
+  EXPECT_EQ(fillers(), (Words{"Let me ", "look.", " "}));
   ASSERT_EQ(client.requests.size(), 1u);
   EXPECT_NE(client.requests[0].body.find("\"tiny\""), std::string::npos);
   EXPECT_NE(client.requests[0].body.find("\"max_tokens\":40"), std::string::npos);
@@ -113,8 +113,8 @@ TEST_F(Filler, Falls_back_to_phrases_when_the_small_model_fails) {
     client.answer(answer);
     begin_with_filler("sleep 30000\nsay Here.");
     pass(30'000);
-    EXPECT_GE(told().size(), 2u);
-    EXPECT_EQ(told()[0], "One moment… ");
+    EXPECT_GE(fillers().size(), 2u);
+    EXPECT_EQ(fillers()[0], "One moment… ");
     EXPECT_EQ(heard.bodies(EventKind::log).size(), 1u);
     EXPECT_EQ(client.requests.size(), 1u) << "it is not asked again";
     EXPECT_TRUE(heard.usage);
@@ -125,7 +125,7 @@ TEST_F(Filler, Without_a_usable_small_model_is_phrases) {
   options.filler.model_provider = "nowhere";
   begin_with_filler("sleep 1000\nsay Here.");
   pass(1'000);
-  EXPECT_EQ(told(), (Words{"One moment… "}));
+  EXPECT_EQ(fillers(), (Words{"One moment… "}));
   EXPECT_TRUE(heard.usage);
 }
 
@@ -134,7 +134,7 @@ TEST_F(Filler, Does_not_stick_to_the_answer_that_interrupts_it) {
   client.answer(FakeAnswer().head(200).piece(said("Let me")).wait(5'000).piece(said(" look.")));
   begin_with_filler("sleep 1000\nsay Here.");
   pass(60'000);
-  EXPECT_EQ(told(), (Words{"Let me", " "}));
+  EXPECT_EQ(fillers(), (Words{"Let me", " "}));
   EXPECT_EQ(heard.events.back().body, "Here.");
   expect_nothing_left();
 }

@@ -103,51 +103,51 @@ Outgoing Client::cancel(uint64_t number) {
 // ── what comes ──────────────────────────────────────────────────────────────────────────────────
 
 std::vector<FromServer> Client::take(std::string_view message) {
-  std::vector<FromServer> told;
-  if (stage_ == Stage::failed) return told;
+  std::vector<FromServer> events;
+  if (stage_ == Stage::failed) return events;
   const auto document = json::Document::parse(message);
   if (!document) {
-    told.push_back({.kind = Kind::notice, .text = "It said what is not JSON: " + document.error().what, .json = "{}"});
-    return told;
+    events.push_back({.kind = Kind::notice, .text = "It said what is not JSON: " + document.error().what, .json = "{}"});
+    return events;
   }
   const auto root = document.value().root();
   if (root.kind() == json::Kind::array) {
-    root.each_element([&](json::Value one) { take_one(one, told); });
+    root.each_element([&](json::Value one) { take_one(one, events); });
   } else {
-    take_one(root, told);
+    take_one(root, events);
   }
-  return told;
+  return events;
 }
 
-void Client::take_one(json::Value message, std::vector<FromServer>& told) {
+void Client::take_one(json::Value message, std::vector<FromServer>& events) {
   if (stage_ == Stage::failed) return;
   const auto method = message.find("method");
   const auto id = message.find("id");
   if (method) {
     const auto name = method->string().value_or("");
     const auto params = message.find("params").value_or(json::Value());
-    return id ? take_request(name, *id, params) : take_notification(name, params, told);
+    return id ? take_request(name, *id, params) : take_notification(name, params, events);
   }
   const auto number = id ? id->integer().value_or(0) : 0;
-  if (number > 0) take_response(static_cast<uint64_t>(number), message, told);
+  if (number > 0) take_response(static_cast<uint64_t>(number), message, events);
 }
 
-void Client::take_response(uint64_t id, json::Value message, std::vector<FromServer>& told) {
+void Client::take_response(uint64_t id, json::Value message, std::vector<FromServer>& events) {
   if (!message.find("result") && !message.find("error")) return;
-  if (id == greeting_id_ && stage_ == Stage::greeting) return take_greeting(message, told);
-  if (listing_ && id == listing_->id) return take_page(message, told);
+  if (id == greeting_id_ && stage_ == Stage::greeting) return take_greeting(message, events);
+  if (listing_ && id == listing_->id) return take_page(message, events);
   const auto called = calls_.find(id);
   if (called == calls_.end()) return;
-  told.push_back({.kind = Kind::answer, .number = called->second, .result = answer_of(message)});
+  events.push_back({.kind = Kind::answer, .number = called->second, .result = answer_of(message)});
   calls_.erase(called);
 }
 
 // Whatever version it names: what is used of the protocol here is the same in all of them.
-void Client::take_greeting(json::Value message, std::vector<FromServer>& told) {
-  if (const auto error = message.find("error")) return fail("It refused to begin: " + error_words(*error), told);
+void Client::take_greeting(json::Value message, std::vector<FromServer>& events) {
+  if (const auto error = message.find("error")) return fail("It refused to begin: " + error_words(*error), events);
   const auto version = text_of(message.find("result")->find("protocolVersion"));
   if (version.empty() || version.size() > 32) {
-    return fail("It answered initialize without a protocolVersion: it does not speak MCP.", told);
+    return fail("It answered initialize without a protocolVersion: it does not speak MCP.", events);
   }
   protocol_version_ = version;
   const auto offered = message.find("result")->find("capabilities");
@@ -175,14 +175,14 @@ void Client::ask_page(std::string_view cursor) {
   output_.push_back({.message = request(listing_->id, "tools/list", params)});
 }
 
-void Client::take_page(json::Value message, std::vector<FromServer>& told) {
+void Client::take_page(json::Value message, std::vector<FromServer>& events) {
   if (const auto error = message.find("error")) {
     const auto code = error->find("code");
     // A server of resources or prompts only.
     const bool has_none = code && code->integer() == method_not_found;
     const auto words = "It did not list its tools: " + error_words(*error);
-    if (!has_none && stage_ == Stage::ready) return give_up_listing(words, told);
-    if (!has_none) return fail(words, told);
+    if (!has_none && stage_ == Stage::ready) return give_up_listing(words, events);
+    if (!has_none) return fail(words, events);
   }
   const auto result = message.find("result").value_or(json::Value());
   if (const auto tools = result.find("tools")) tools->each_element([this](json::Value tool) { take_tool(tool); });
@@ -191,23 +191,23 @@ void Client::take_page(json::Value message, std::vector<FromServer>& told) {
     return ask_page(cursor);
   }
   tools_ = std::move(listing_->tools);
-  end_listing(told);
+  end_listing(events);
 }
 
 std::vector<FromServer> Client::give_up_listing(std::string_view why) {
-  std::vector<FromServer> told;
-  if (listing_ && stage_ == Stage::ready) give_up_listing(why, told);
-  return told;
+  std::vector<FromServer> events;
+  if (listing_ && stage_ == Stage::ready) give_up_listing(why, events);
+  return events;
 }
 
-void Client::give_up_listing(std::string_view why, std::vector<FromServer>& told) {
-  told.push_back({.kind = Kind::notice, .text = std::string(why), .json = "{}", .level = "warning"});
-  end_listing(told);
+void Client::give_up_listing(std::string_view why, std::vector<FromServer>& events) {
+  events.push_back({.kind = Kind::notice, .text = std::string(why), .json = "{}", .level = "warning"});
+  end_listing(events);
 }
 
-void Client::end_listing(std::vector<FromServer>& told) {
+void Client::end_listing(std::vector<FromServer>& events) {
   listing_.reset();
-  told.push_back({.kind = stage_ == Stage::ready ? Kind::listed : Kind::ready});
+  events.push_back({.kind = stage_ == Stage::ready ? Kind::listed : Kind::ready});
   stage_ = Stage::ready;
   if (std::exchange(is_list_stale_, false)) list_tools();
 }
@@ -233,10 +233,10 @@ void Client::take_tool(json::Value tool) {
                              .parameters = std::move(parameters)});
 }
 
-void Client::take_notification(std::string_view method, json::Value params, std::vector<FromServer>& told) {
+void Client::take_notification(std::string_view method, json::Value params, std::vector<FromServer>& events) {
   if (method == "notifications/tools/list_changed") return hear_list_changed();
   if (method == "notifications/message") {
-    told.push_back({.kind = Kind::notice,
+    events.push_back({.kind = Kind::notice,
                     .text = log_words(params),
                     .json = bounded(params),
                     .level = cut(text_of(params.find("level")), level_bytes_max)});
@@ -247,7 +247,7 @@ void Client::take_notification(std::string_view method, json::Value params, std:
   const auto id = token ? token->integer().value_or(0) : 0;
   const auto called = calls_.find(static_cast<uint64_t>(id));
   if (id <= 0 || called == calls_.end()) return;
-  told.push_back(
+  events.push_back(
       {.kind = Kind::notice, .number = called->second, .text = progress_words(params), .json = bounded(params)});
 }
 
@@ -263,10 +263,10 @@ void Client::take_request(std::string_view method, json::Value id, json::Value p
   output_.push_back({.message = answer(), .expects_answer = false});
 }
 
-void Client::fail(std::string words, std::vector<FromServer>& told) {
+void Client::fail(std::string words, std::vector<FromServer>& events) {
   stage_ = Stage::failed;
   calls_.clear();
-  told.push_back({.kind = Kind::failed, .text = std::move(words)});
+  events.push_back({.kind = Kind::failed, .text = std::move(words)});
 }
 
 }  // namespace sluice::mcp

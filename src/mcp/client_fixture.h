@@ -43,15 +43,15 @@ class McpClient : public testing::Test {
   }
   void be_ready() {
     greet();
-    const auto told = client.take(answer_to(listing(), R"("result":{"tools":[{"name":"lookup"}]})"));
-    ASSERT_EQ(told.size(), 1U);
-    ASSERT_EQ(told[0].kind, Kind::ready);
+    const auto events = client.take(answer_to(listing(), R"("result":{"tools":[{"name":"lookup"}]})"));
+    ASSERT_EQ(events.size(), 1U);
+    ASSERT_EQ(events[0].kind, Kind::ready);
   }
   FromServer answered(std::string_view rest) {
     be_ready();
-    const auto told = client.take(answer_to(client.call(7, "lookup", "{}"), rest));
-    EXPECT_EQ(told.size(), 1U);
-    return told.empty() ? FromServer() : told[0];
+    const auto events = client.take(answer_to(client.call(7, "lookup", "{}"), rest));
+    EXPECT_EQ(events.size(), 1U);
+    return events.empty() ? FromServer() : events[0];
   }
 
   std::vector<std::string> tool_names() const {

@@ -25,9 +25,9 @@ TEST_F(McpListing, Tools_that_change_are_listed_anew_while_calls_go_on) {
   EXPECT_EQ(client.take(answer_to(call, R"("result":{"content":[]})")).at(0).kind, Kind::answer);
   EXPECT_TRUE(client.take(answer_to(first, R"("result":{"tools":[{"name":"find"}],"nextCursor":"2"})")).empty());
   EXPECT_EQ(tool_names(), (Names{"lookup"})) << "the old ones count until all new ones are known";
-  const auto told = client.take(answer_to(listing(), R"("result":{"tools":[{"name":"store"}]})"));
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].kind, Kind::listed);
+  const auto events = client.take(answer_to(listing(), R"("result":{"tools":[{"name":"store"}]})"));
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, Kind::listed);
   EXPECT_EQ(tool_names(), (Names{"find", "store"}));
   EXPECT_FALSE(client.is_listing());
 }
@@ -47,16 +47,16 @@ TEST_F(McpListing, Tools_that_change_while_they_are_listed_are_listed_once_more)
 
 TEST_F(McpListing, A_list_that_is_refused_or_does_not_come_leaves_the_tools_as_they_were) {
   (void)client.take(list_changed);
-  auto told = client.take(answer_to(listing(), R"("error":{"code":-32000,"message":"not now"})"));
-  ASSERT_EQ(told.size(), 2U);
-  EXPECT_EQ(told[0].kind, Kind::notice);
-  EXPECT_EQ(told[0].text, "It did not list its tools: not now");
-  EXPECT_EQ(told[1].kind, Kind::listed);
+  auto events = client.take(answer_to(listing(), R"("error":{"code":-32000,"message":"not now"})"));
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[0].kind, Kind::notice);
+  EXPECT_EQ(events[0].text, "It did not list its tools: not now");
+  EXPECT_EQ(events[1].kind, Kind::listed);
   (void)client.take(list_changed);
   const auto late = listing();
-  told = client.give_up_listing("It did not answer.");
-  ASSERT_EQ(told.size(), 2U);
-  EXPECT_EQ(told[1].kind, Kind::listed);
+  events = client.give_up_listing("It did not answer.");
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[1].kind, Kind::listed);
   EXPECT_TRUE(client.take(answer_to(late, R"("result":{"tools":[]})")).empty());
   EXPECT_EQ(tool_names(), (Names{"lookup"}));
   EXPECT_TRUE(client.give_up_listing("nothing is being listed").empty());

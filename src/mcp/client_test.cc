@@ -34,10 +34,10 @@ TEST_F(McpClient, Reads_every_page_of_the_tools_before_it_is_ready) {
           .empty());
   const auto second = listing();
   EXPECT_EQ(member(second.message, "params"), R"({"cursor":"2"})");
-  const auto told = client.take(
+  const auto events = client.take(
       answer_to(second, R"("result":{"tools":[{"name":"b","inputSchema":{"type":"object","required":["x"]}}]})"));
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].kind, Kind::ready);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, Kind::ready);
   ASSERT_EQ(client.tools().size(), 2U);
   EXPECT_EQ(client.tools()[0].description, "A");
   EXPECT_EQ(client.tools()[0].parameters, "{}");
@@ -64,44 +64,44 @@ TEST_F(McpClient, Leaves_out_tools_that_are_too_large_or_have_no_name) {
 
 TEST_F(McpClient, Has_no_tools_where_the_server_knows_none) {
   greet();
-  const auto told = client.take(answer_to(listing(), R"("error":{"code":-32601,"message":"no such method"})"));
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].kind, Kind::ready);
+  const auto events = client.take(answer_to(listing(), R"("error":{"code":-32601,"message":"no such method"})"));
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, Kind::ready);
   EXPECT_TRUE(client.tools().empty());
 }
 
 TEST_F(McpClient, Fails_with_the_servers_words_when_it_will_not_begin) {
   (void)client.begin();
-  const auto told = client.take(R"({"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"not today"}})");
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].kind, Kind::failed);
-  EXPECT_EQ(told[0].text, "It refused to begin: not today");
+  const auto events = client.take(R"({"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"not today"}})");
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, Kind::failed);
+  EXPECT_EQ(events[0].text, "It refused to begin: not today");
   EXPECT_TRUE(client.take(greeting).empty()) << "nothing after the failure";
 }
 
 TEST_F(McpClient, Fails_when_the_answer_is_not_of_this_protocol) {
   (void)client.begin();
-  const auto told = client.take(R"({"jsonrpc":"2.0","id":1,"result":"hello"})");
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].kind, Kind::failed);
+  const auto events = client.take(R"({"jsonrpc":"2.0","id":1,"result":"hello"})");
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, Kind::failed);
 }
 
 TEST_F(McpClient, Joins_the_texts_of_an_answer_and_names_what_is_no_text) {
   const auto picture = std::string(46'424, 'A');
-  const auto told = answered(
+  const auto answer = answered(
       R"("result":{"content":[{"type":"text","text":"one"},{"type":"image","mimeType":"image/png","data":")" + picture +
       R"("},{"type":"audio","data":"AAAA"},)"
       R"({"type":"resource","resource":{"uri":"file:///a","text":"two"}},)"
       R"({"type":"resource","resource":{"uri":"file:///b","mimeType":"application/pdf","blob":"AAAAAAAA"}},)"
       R"({"type":"resource_link","uri":"file:///c","name":"c.csv","title":"The orders"},)"
       R"({"type":"resource_link","uri":"file:///d"},{"type":"hologram"}]})");
-  EXPECT_EQ(told.kind, Kind::answer);
-  EXPECT_EQ(told.number, 7U);
-  EXPECT_EQ(told.result.text,
+  EXPECT_EQ(answer.kind, Kind::answer);
+  EXPECT_EQ(answer.number, 7U);
+  EXPECT_EQ(answer.result.text,
             "one\n[image/png, 34 KB: not shown]\n[audio, 3 bytes: not shown]\ntwo\n"
             "[file:///b, application/pdf, 6 bytes: not shown]\n"
             "[resource file:///c: The orders]\n[resource file:///d]\n[hologram]");
-  EXPECT_FALSE(told.result.failed);
+  EXPECT_FALSE(answer.result.failed);
 }
 
 TEST_F(McpClient, Reads_a_resource_as_text) {
@@ -109,11 +109,11 @@ TEST_F(McpClient, Reads_a_resource_as_text) {
   const auto asked = client.read(7, "file:///orders \"new\"");
   EXPECT_EQ(member(asked.message, "method"), R"("resources/read")");
   EXPECT_EQ(member(asked.message, "params"), R"({"uri":"file:///orders \"new\""})");
-  const auto told = client.take(answer_to(asked, R"("result":{"contents":[{"uri":"file:///a","text":"id,sum"},)"
+  const auto events = client.take(answer_to(asked, R"("result":{"contents":[{"uri":"file:///a","text":"id,sum"},)"
                                                  R"({"uri":"file:///b","mimeType":"image/png","blob":"AAAA"}]})"));
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].number, 7U);
-  EXPECT_EQ(told[0].result.text, "id,sum\n[file:///b, image/png, 3 bytes: not shown]");
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].number, 7U);
+  EXPECT_EQ(events[0].result.text, "id,sum\n[file:///b, image/png, 3 bytes: not shown]");
 }
 
 TEST_F(McpClient, Knows_whether_the_server_has_resources) {
@@ -130,25 +130,25 @@ TEST_F(McpClient, Takes_the_structure_where_there_is_no_text) {
   EXPECT_EQ(answered(R"("result":{"content":[],"structuredContent":{"a":1}})").result.text, R"({"a":1})");
 }
 
-TEST_F(McpClient, Tells_what_failed_in_the_tool) {
-  const auto told = answered(R"("result":{"content":[{"type":"text","text":"no such row"}],"isError":true})");
-  EXPECT_TRUE(told.result.failed);
-  EXPECT_EQ(told.result.text, "no such row");
+TEST_F(McpClient, Reports_a_failure_in_the_tool) {
+  const auto answer = answered(R"("result":{"content":[{"type":"text","text":"no such row"}],"isError":true})");
+  EXPECT_TRUE(answer.result.failed);
+  EXPECT_EQ(answer.result.text, "no such row");
 }
 
-TEST_F(McpClient, Tells_what_failed_before_the_tool) {
-  const auto told = answered(R"("error":{"code":-32602,"message":"Unknown tool"})");
-  EXPECT_TRUE(told.result.failed);
-  EXPECT_EQ(told.result.text, "Unknown tool");
+TEST_F(McpClient, Reports_a_failure_before_the_tool) {
+  const auto answer = answered(R"("error":{"code":-32602,"message":"Unknown tool"})");
+  EXPECT_TRUE(answer.result.failed);
+  EXPECT_EQ(answer.result.text, "Unknown tool");
 }
 
 TEST_F(McpClient, Cuts_an_answer_without_end_between_two_characters) {
   std::string much;
   while (much.size() <= answer_bytes_max) much += "ü€";
-  const auto told = answered(R"("result":{"content":[{"type":"text","text":")" + much + R"("}]})");
-  EXPECT_LE(told.result.text.size(), answer_bytes_max + 3);
-  EXPECT_TRUE(is_utf8(told.result.text));
-  EXPECT_TRUE(told.result.text.ends_with("…"));
+  const auto answer = answered(R"("result":{"content":[{"type":"text","text":")" + much + R"("}]})");
+  EXPECT_LE(answer.result.text.size(), answer_bytes_max + 3);
+  EXPECT_TRUE(is_utf8(answer.result.text));
+  EXPECT_TRUE(answer.result.text.ends_with("…"));
 }
 
 TEST_F(McpClient, Joins_progress_to_its_call) {
@@ -156,26 +156,26 @@ TEST_F(McpClient, Joins_progress_to_its_call) {
   const auto asked = client.call(7, "lookup", R"({"q":1})");
   const auto id = member(asked.message, "id");
   EXPECT_NE(asked.message.find(R"("progressToken":)" + id), std::string::npos);
-  const auto told = client.take(R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" +
+  const auto events = client.take(R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" +
                                 id + R"(,"progress":1,"total":4}})");
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].number, 7U);
-  EXPECT_EQ(told[0].text, "1 of 4");
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].number, 7U);
+  EXPECT_EQ(events[0].text, "1 of 4");
   EXPECT_TRUE(
       client.take(R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":99}})").empty())
       << "of a call that was never made";
 }
 
-TEST_F(McpClient, Tells_what_the_server_logs) {
+TEST_F(McpClient, Reports_what_the_server_logs) {
   be_ready();
-  const auto told =
+  const auto events =
       client.take(R"({"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":{"rows":3}}})");
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].kind, Kind::notice);
-  EXPECT_EQ(told[0].number, 0U);
-  EXPECT_EQ(told[0].text, R"({"rows":3})");
-  EXPECT_EQ(told[0].level, "info");
-  EXPECT_EQ(told[0].json, R"({"level":"info","data":{"rows":3}})");
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, Kind::notice);
+  EXPECT_EQ(events[0].number, 0U);
+  EXPECT_EQ(events[0].text, R"({"rows":3})");
+  EXPECT_EQ(events[0].level, "info");
+  EXPECT_EQ(events[0].json, R"({"level":"info","data":{"rows":3}})");
 }
 
 TEST_F(McpClient, Refuses_what_it_did_not_offer_and_answers_a_ping) {
@@ -204,16 +204,16 @@ TEST_F(McpClient, Takes_a_batch_of_messages) {
   be_ready();
   const auto first = answer_to(client.call(1, "lookup", "{}"), R"("result":{})");
   const auto second = answer_to(client.call(2, "lookup", "{}"), R"("result":{})");
-  const auto told = client.take("[" + first + "," + second + "]");
-  ASSERT_EQ(told.size(), 2U);
-  EXPECT_EQ(told[1].number, 2U);
+  const auto events = client.take("[" + first + "," + second + "]");
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[1].number, 2U);
 }
 
 TEST_F(McpClient, Takes_a_banner_for_a_notice) {
   (void)client.begin();
-  const auto told = client.take("Server running on stdio");
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].kind, Kind::notice);
+  const auto events = client.take("Server running on stdio");
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].kind, Kind::notice);
   EXPECT_TRUE(client.take(greeting).empty());
   EXPECT_EQ(client.protocol_version(), "2025-06-18");
 }

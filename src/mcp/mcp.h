@@ -1,4 +1,4 @@
-// The Model Context Protocol, as a server and as a client: JSON-RPC messages in, JSON-RPC messages out. Pure; whoever
+// The Model Context Protocol, as a server and as a client: JSON-RPC messages in, JSON-RPC messages out. Pure; the caller
 // uses it moves the bytes, over HTTP (Streamable HTTP, one POST a message) or over a program's standard streams (one
 // message a line), and bounds how long a message may be.
 //
@@ -25,7 +25,7 @@ inline constexpr std::size_t pages_max = 64;                      // a list whos
 inline constexpr std::size_t schema_bytes_max = 64 * 1024;        // of one tool; a larger one is left out
 inline constexpr std::size_t description_bytes_max = 16 * 1024;   // what is longer is cut
 inline constexpr std::size_t answer_bytes_max = 4 * 1024 * 1024;  // of text; what is longer is cut
-inline constexpr std::size_t notice_bytes_max = 16 * 1024;        // a longer one is cut, and told without its JSON
+inline constexpr std::size_t notice_bytes_max = 16 * 1024;        // a longer one is cut, and passed on without its JSON
 inline constexpr std::size_t refusals_max = 64;  // answers to a server's own requests, waiting to be sent
 inline constexpr int list_changes_max = 100;     // of a server's tools in one dialogue: later ones are not heard
 
@@ -85,7 +85,7 @@ struct Outgoing {
   bool expects_answer = true;
 };
 
-// Says that a greeting was understood, for whoever begins a session of HTTP again.
+// Confirms a greeting, for a caller that begins a session of HTTP again.
 std::string initialized_notice();
 
 struct FromServer {
@@ -142,19 +142,19 @@ class Client {
  private:
   enum class Stage : uint8_t { greeting, listing, ready, failed };
 
-  void take_one(json::Value message, std::vector<FromServer>& told);
-  void take_response(uint64_t id, json::Value message, std::vector<FromServer>& told);
-  void take_greeting(json::Value message, std::vector<FromServer>& told);
-  void take_page(json::Value message, std::vector<FromServer>& told);
-  void take_notification(std::string_view method, json::Value params, std::vector<FromServer>& told);
+  void take_one(json::Value message, std::vector<FromServer>& events);
+  void take_response(uint64_t id, json::Value message, std::vector<FromServer>& events);
+  void take_greeting(json::Value message, std::vector<FromServer>& events);
+  void take_page(json::Value message, std::vector<FromServer>& events);
+  void take_notification(std::string_view method, json::Value params, std::vector<FromServer>& events);
   void take_request(std::string_view method, json::Value id, json::Value params);
   void take_tool(json::Value tool);
   void list_tools();
   void ask_page(std::string_view cursor);
-  void give_up_listing(std::string_view why, std::vector<FromServer>& told);
-  void end_listing(std::vector<FromServer>& told);
+  void give_up_listing(std::string_view why, std::vector<FromServer>& events);
+  void end_listing(std::vector<FromServer>& events);
   void hear_list_changed();
-  void fail(std::string words, std::vector<FromServer>& told);
+  void fail(std::string words, std::vector<FromServer>& events);
 
   const std::string name_;
   const std::string version_;
@@ -172,7 +172,7 @@ class Client {
 };
 
 // "crm__lookup" for the tool `lookup` of the server `crm`: letters, digits, `_` and `-` only, a letter first, 64 at
-// most. What is longer is cut and told apart by a digest.
+// most. What is longer is cut and gets a digest, so that names stay distinct.
 std::string joined_name(std::string_view server, std::string_view tool);
 
 }  // namespace sluice::mcp

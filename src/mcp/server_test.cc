@@ -114,7 +114,7 @@ TEST(McpReply, Carries_the_answer_of_a_call) {
             R"({"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"a\"b"}],"isError":true}})");
 }
 
-TEST(McpReply, Tells_progress_to_whoever_asked_for_it) {
+TEST(McpReply, Reports_progress_to_the_caller_that_asked_for_it) {
   EXPECT_EQ(progress_notice(R"("t")", 2, "waiting"),
             R"({"jsonrpc":"2.0","method":"notifications/progress",)"
             R"("params":{"progressToken":"t","progress":2,"message":"waiting"}})");

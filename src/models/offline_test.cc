@@ -183,7 +183,7 @@ TEST(Offline, What_is_put_is_one_delta_right_after_what_came_before) {
   EXPECT_EQ(play(prompt).text, "Two.");
 }
 
-TEST(Offline, The_next_round_goes_on_after_the_line_that_called) {
+TEST(Offline, The_next_round_continues_after_the_line_that_called) {
   auto prompt = prompt_of("say one\n$ ls\nsay got {{last}} and {{last}}.\nread x\nsay {{last}}\ntokens 1");
   const auto first = play(prompt);
   EXPECT_EQ(first.text, "one");

@@ -18,7 +18,7 @@ class Fold final : public EventFold {
       // Only one was asked for.
       if (integer_at(choice, {"index"}) == 0) take_choice(choice, answer);
     });
-    // Some send the count so far with every chunk; only that of the finished answer is told.
+    // Some send the count so far with every chunk; only that of the finished answer is reported.
     if (const auto usage = at(chunk, {"usage"}); finished_ && usage.kind() == json::Kind::object) {
       answer.usage({count_at(usage, {"prompt_tokens"}), count_at(usage, {"completion_tokens"})});
     }

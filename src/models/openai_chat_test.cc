@@ -90,7 +90,7 @@ TEST(OpenaiChat, Servers_that_leave_pieces_out_are_understood) {
       "call call_1 f {\"x\":1}\nat the end: stop\n");
 }
 
-TEST(OpenaiChat, A_count_with_every_chunk_is_told_once_the_answer_is_finished) {
+TEST(OpenaiChat, A_count_with_every_chunk_is_reported_once_the_answer_is_finished) {
   EXPECT_EQ(
       read(
           chat(),

@@ -17,7 +17,7 @@ INSTANTIATE_TEST_SUITE_P(Placements, GateTest, testing::Values(Placement::pooled
                          name_of_placement);
 
 // I-14, I-16, I-17
-TEST_P(GateTest, I_14_A_run_waits_for_a_secret_and_goes_on_knowing_its_alias_only) {
+TEST_P(GateTest, I_14_A_run_waits_for_a_secret_and_continues_knowing_its_alias_only) {
   begin(
       "put Starting the reconciliation. \n"
       "need CRM_API_KEY: API key for the CRM system because The CRM lookup requires a credential that is not on file "
@@ -41,7 +41,7 @@ TEST_P(GateTest, I_14_A_run_waits_for_a_secret_and_goes_on_knowing_its_alias_onl
 }
 
 // I-21
-TEST_P(GateTest, I_21_The_workspace_goes_on_and_the_diff_covers_the_whole_run) {
+TEST_P(GateTest, I_21_The_workspace_is_kept_and_the_diff_covers_the_whole_run) {
   supplies->wants = true;
   begin(
       "write a.txt: one\nwrite assets/r.txt: x\nask May I?\nread a.txt\nsay {{last}}\nwrite b.txt: two\nask More?\n"
@@ -97,7 +97,7 @@ TEST_P(GateTest, A_run_that_is_denied_leaves_the_workspace_as_it_was) {
   EXPECT_TRUE(sandbox->boxes.empty());
 }
 
-TEST_P(GateTest, A_server_that_died_meanwhile_goes_on_from_the_checkpoint) {
+TEST_P(GateTest, After_the_servers_death_another_resumes_from_the_checkpoint) {
   begin("write a.txt: one\nask May I?\nread a.txt\nsay {{last}}");
   ASSERT_TRUE(heard.gate);
   const auto checkpoint = std::exchange(heard.gate, std::nullopt)->checkpoint;
@@ -127,7 +127,7 @@ TEST_P(GateTest, The_time_of_a_run_does_not_pass_while_it_waits) {
   expect_problem(Slug::runtime_exceeded);
 }
 
-TEST_P(GateTest, Filler_stops_while_it_waits_and_goes_on_afterwards) {
+TEST_P(GateTest, Filler_stops_while_it_waits_and_continues_afterwards) {
   options.filler = {.phrases = {"One.", "Two.", "Three."}, .first_ms = 100, .every_ms = 100};
   auto dispatch = dispatch_of("sleep 150\nask May I?\nsleep 150\nput Done.");
   dispatch.filler = true;
@@ -167,7 +167,7 @@ TEST_P(GateTest, Approvals_are_asked_in_the_agent_s_words) {
   EXPECT_EQ(sandbox->opened, 0);
 }
 
-TEST_P(GateTest, Where_nobody_can_be_asked_there_is_no_such_tool) {
+TEST_P(GateTest, There_is_no_such_tool_where_no_approval_can_be_asked_for) {
   may_ask = false;
   begin("ask May I?\nsay {{last}}");
   EXPECT_EQ(heard.text(), "There is no tool named request_approval. Go on without it.");
@@ -239,7 +239,7 @@ TEST_P(GateTest, What_the_policy_asks_about_is_done_once_a_human_agreed) {
   EXPECT_EQ(commands.size(), 1u);
 }
 
-TEST_P(GateTest, What_must_be_asked_about_is_refused_where_nobody_can_be_asked) {
+TEST_P(GateTest, What_needs_approval_is_refused_where_none_can_be_asked_for) {
   may_ask = false;
   ask_about(Subject::tool, "bash");
   begin("$ ls\nsay {{last}}");
@@ -273,7 +273,7 @@ TEST_P(GateTest, A_run_whose_changes_are_gone_is_interrupted_and_does_nothing) {
   EXPECT_TRUE(commands.empty());
 }
 
-TEST_P(GateTest, Whoever_comes_next_is_told_for_whom_something_is_kept) {
+TEST_P(GateTest, The_next_server_learns_for_which_runs_something_is_kept) {
   begin("write a.txt: one\nask May I?\nwrite b.txt: two\nask More?");
   approve();
   ASSERT_TRUE(heard.gate) << "it has waited twice";
@@ -287,7 +287,7 @@ TEST_P(GateTest, Whoever_comes_next_is_told_for_whom_something_is_kept) {
   EXPECT_TRUE(parked().empty());
 }
 
-TEST_F(GateStory, What_cannot_be_listed_or_is_no_runs_own_is_kept_for_nobody) {
+TEST_F(GateStory, What_cannot_be_listed_or_is_no_runs_own_is_not_kept) {
   begin("write a.txt: one\nask May I?");
   ASSERT_TRUE(heard.gate);
   auto other = last.conversation;
@@ -313,7 +313,7 @@ TEST_F(GateStory, What_a_run_held_is_stale_once_another_run_changed_the_workspac
   EXPECT_EQ(layers(), (Bodies{parked.run.text() + ".0000.held1"}));
   heard = {};
   begin("read a.txt\nsay {{last}}\nwrite b.txt: two");
-  EXPECT_EQ(heard.text(), "a.txt: no such file") << "what it held is nobody else's business";
+  EXPECT_EQ(heard.text(), "a.txt: no such file") << "no other conversation may see what it held";
   EXPECT_EQ(layers(), (Bodies{"0001", parked.run.text() + ".0000.held1"}));
   heard = {};
   begin("read b.txt");
@@ -359,7 +359,7 @@ TEST(LoopCheckpoint, Says_the_same_after_it_was_read) {
 }
 
 // I-21
-TEST_F(GateStory, I_21_The_same_story_is_told_the_same_under_both_placements) {
+TEST_F(GateStory, I_21_The_same_story_has_the_same_events_under_both_placements) {
   ask_about(Subject::command, "deploy*");
   const auto emit = [this](bool sticky) {
     keeps_box = sticky;

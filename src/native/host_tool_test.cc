@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(Placements, HostToolTest, testing::Values(Placement::po
 
 // ── by webhook ──
 
-TEST_P(HostToolTest, H_6_What_a_webhook_tells_is_told_at_once_and_its_result_goes_to_the_model) {
+TEST_P(HostToolTest, H_6_The_output_of_a_webhook_is_reported_at_once_and_its_result_goes_to_the_model) {
   client.answer(
       FakeAnswer()
           .head(200, {{"Content-Type", "application/x-ndjson"}})
@@ -118,7 +118,7 @@ TEST_P(HostToolTest, The_policy_is_asked_before_a_tool_of_the_host_is_called) {
   EXPECT_EQ(client.requests.size(), 1u);
 }
 
-TEST_P(HostToolTest, A_denied_tool_of_the_host_is_not_called_nor_is_one_about_which_nobody_can_be_asked) {
+TEST_P(HostToolTest, A_denied_tool_of_the_host_is_not_called_nor_is_one_that_needs_an_approval_that_cannot_be_asked_for) {
   forbid(Subject::tool, "find_*", "not today");
   begin("call find_order {}\nsay {{last}}");
   EXPECT_EQ(heard.text(), "refused by policy: not today");
@@ -131,7 +131,7 @@ TEST_P(HostToolTest, A_denied_tool_of_the_host_is_not_called_nor_is_one_about_wh
   EXPECT_TRUE(client.requests.empty());
 }
 
-TEST_P(HostToolTest, A_tool_that_is_gone_when_the_run_goes_on_is_answered_in_words) {
+TEST_P(HostToolTest, A_tool_that_is_gone_when_the_run_continues_is_answered_in_words) {
   ask_about(Subject::tool, "find_order");
   client.answer(FakeAnswer::whole(200, "shipped"));
   begin("call find_order {}\nsay {{last}}");
@@ -164,7 +164,7 @@ TEST_P(HostToolTest, A_run_whose_time_is_up_breaks_its_tool_off) {
 
 // ── what the model is shown ──
 
-TEST_P(HostToolTest, The_model_is_asked_once_the_tools_are_known_and_told_the_client_s_situation) {
+TEST_P(HostToolTest, The_model_is_asked_once_the_tools_are_known_and_gets_the_client_s_situation) {
   context = {{"The page", "/orders/7"}, {"Language", "Finnish"}};
   agent.system_prompt = "Be kind.";
   agent.kit.mcp_servers = {{.name = "crm", .url = "https://mcp.example/mcp"}};
@@ -189,7 +189,7 @@ TEST_P(HostToolTest, The_model_is_asked_once_the_tools_are_known_and_told_the_cl
       << asked;
 }
 
-TEST_P(HostToolTest, A_server_that_is_left_out_is_told_in_the_trace) {
+TEST_P(HostToolTest, A_server_that_is_left_out_is_reported_in_the_trace) {
   agent.kit.mcp_servers = {{.name = "crm", .url = "https://elsewhere.example/mcp"}};
   begin("call crm__lookup {}\nsay {{last}}");
   EXPECT_NE(heard.bodies(EventKind::log).at(0).find("the agent's policy does not allow elsewhere.example"),
@@ -221,7 +221,7 @@ TEST_P(HostToolTest, Calls_of_the_client_that_follow_each_other_wait_at_one_gate
   EXPECT_EQ(heard.gate->reason, "The client carries out 2 tool calls.");
   EXPECT_EQ(heard.gate->items, (std::vector<model::RequestedItem>{item("step_2", "show_map", R"({"n":1})"),
                                                                   item("step_3", "pick_color", R"({"n":2})")}));
-  EXPECT_EQ(steps().size(), 4u) << "both are told as running";
+  EXPECT_EQ(steps().size(), 4u) << "both are reported as running";
   client.answer(FakeAnswer::whole(200, "second"));
   give({{.call_id = "step_3", .content = "no colors", .failed = true}, {.call_id = "step_2", .content = "shown"}});
   ASSERT_TRUE(heard.gate) << "the last one waits again";
@@ -237,7 +237,7 @@ TEST_P(HostToolTest, Calls_of_the_client_that_follow_each_other_wait_at_one_gate
   }
 }
 
-TEST_P(HostToolTest, A_missing_result_is_a_failure_and_one_that_nobody_waits_for_is_ignored) {
+TEST_P(HostToolTest, A_missing_result_is_a_failure_and_one_that_is_not_awaited_is_ignored) {
   answer_with_calls({"show_map", "pick_color"});
   begin("Go");
   answer_done();
@@ -260,7 +260,7 @@ TEST_P(HostToolTest, Results_that_come_with_another_approval_are_ignored) {
   EXPECT_NE(heard.all(EventKind::log).find("it is ignored"), std::string::npos);
 }
 
-TEST_P(HostToolTest, Where_nobody_can_be_asked_the_client_s_tools_are_answered_in_words) {
+TEST_P(HostToolTest, The_clients_tools_are_answered_in_words_where_no_result_can_come) {
   may_ask = false;
   begin("call show_map {}\nsay {{last}}");
   EXPECT_FALSE(heard.gate);

@@ -36,29 +36,29 @@ class Resume : public RunnerTest {
 
 constexpr const char* events = "think Hm, well.\nsay One two.\nsleep 50\nthink More.\nsay Three\ntokens 5";
 
-TEST_F(Resume, Goes_on_after_every_byte_that_was_told) {
+TEST_F(Resume, Continues_after_every_byte_that_was_sent) {
   begin(events);
   pass(50);
   ASSERT_TRUE(heard.usage);
   const std::string text = heard.text();
   const std::string reasoning = heard.all(EventKind::reasoning);
   const auto usage = heard.usage;
-  for (std::size_t told = 0; told <= text.size(); ++told) {
-    resume(events, text.substr(0, told), reasoning);
+  for (std::size_t sent = 0; sent <= text.size(); ++sent) {
+    resume(events, text.substr(0, sent), reasoning);
     pass(50);
-    EXPECT_EQ(text.substr(0, told) + heard.text(), text);
+    EXPECT_EQ(text.substr(0, sent) + heard.text(), text);
     EXPECT_EQ(heard.all(EventKind::reasoning), "");
     EXPECT_EQ(heard.usage, usage);
   }
-  for (std::size_t told = 0; told <= reasoning.size(); ++told) {
-    resume(events, "", reasoning.substr(0, told));
+  for (std::size_t sent = 0; sent <= reasoning.size(); ++sent) {
+    resume(events, "", reasoning.substr(0, sent));
     pass(50);
     EXPECT_EQ(heard.text(), text);
-    EXPECT_EQ(reasoning.substr(0, told) + heard.all(EventKind::reasoning), reasoning);
+    EXPECT_EQ(reasoning.substr(0, sent) + heard.all(EventKind::reasoning), reasoning);
   }
 }
 
-TEST_F(Resume, Does_not_wait_again_for_what_was_told) {
+TEST_F(Resume, Does_not_wait_again_for_what_was_sent) {
   resume("say One.\nsleep 60000\nsay Two.\nsleep 500\nsay Three.", "One.\nTwo.");
   EXPECT_FALSE(heard.is_over());
   pass(500);
@@ -102,7 +102,7 @@ TEST_F(Resume, A_provider_that_had_said_nothing_is_asked_as_if_for_the_first_tim
   EXPECT_EQ(asked(), "user Hi.\n");
 }
 
-TEST_F(Resume, A_provider_is_told_what_it_had_said_and_says_the_rest) {
+TEST_F(Resume, A_provider_gets_what_it_had_said_and_says_the_rest) {
   use_provider();
   client.answer(answer_of(thought("Hm.") + said(" the rest.") + thought("So.") + stopped(1, 1)));
   resume("Hi.", "This is");
@@ -123,7 +123,7 @@ TEST_F(Resume, White_space_that_the_provider_was_not_shown_is_not_said_twice) {
   EXPECT_EQ(heard.text(), "the rest.");
 }
 
-TEST_F(Resume, A_line_that_a_provider_goes_on_with_keeps_its_indentation) {
+TEST_F(Resume, A_line_that_a_provider_continues_keeps_its_indentation) {
   use_provider();
   client.answer(answer_of(said("\\n    return 1") + stopped(1, 1)));
   resume("Hi.", "def f():\n");
@@ -150,7 +150,7 @@ TEST_F(Resume, What_a_provider_had_said_is_no_turn_if_it_was_white_space) {
   EXPECT_EQ(asked(), "user Hi.\n");
 }
 
-TEST_F(Resume, What_was_told_counts_against_how_long_an_answer_may_be) {
+TEST_F(Resume, Text_that_was_sent_counts_against_how_long_an_answer_may_be) {
   use_provider();
   client.answer(answer_of(said("Hello.") + stopped(1, 1)));
   resume("Hi.", std::string(limits::answer_bytes_max - 5, 'x'));
@@ -167,7 +167,7 @@ TEST_F(Resume, A_provider_that_cannot_go_on_at_once_is_asked_again) {
   EXPECT_EQ(client.requests.size(), 2u);
 }
 
-TEST_F(Resume, Brings_no_filler_once_something_was_told) {
+TEST_F(Resume, Brings_no_filler_once_something_was_sent) {
   options.filler = {.phrases = {"Well."}, .first_ms = 10};
   auto dispatch = dispatch_of("say One.\nsleep 1000\nsay Two.");
   dispatch.resumed = dispatch.filler = true;
@@ -178,7 +178,7 @@ TEST_F(Resume, Brings_no_filler_once_something_was_told) {
   EXPECT_EQ(heard.all(EventKind::filler), "");
 }
 
-TEST(Replay, Lets_through_what_is_beyond_what_was_told) {
+TEST(Replay, Lets_through_what_is_beyond_what_was_sent) {
   Replay replay("abc", "x");
   EXPECT_EQ(replay.text("ab"), "");
   EXPECT_FALSE(replay.is_over());

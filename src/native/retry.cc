@@ -40,7 +40,7 @@ std::variant<Retry, GiveUp> decide_retry(const inference::ModelFailure& fault, i
                                          const RetryOptions& options, world::Entropy& entropy) {
   if (emitted_bytes > 0) {
     return GiveUp{Slug::model_stream_cut,
-                  "After " + std::to_string(emitted_bytes) + " bytes of its answer were told: " + fault.what};
+                  "After " + std::to_string(emitted_bytes) + " bytes of its answer were sent: " + fault.what};
   }
   if (!fault.may_retry) return GiveUp{fault.slug, fault.what};
   if (attempt > options.retry_count_max) {

@@ -31,7 +31,7 @@ TEST_F(Retry, Happens_after_what_may_pass) {
   for (auto& [answer, failure_class] :
        {Case{FakeAnswer::whole(429, overloaded), "rate_limited"}, Case{FakeAnswer::whole(503, "busy"), "overloaded"},
         Case{FakeAnswer::whole(529, overloaded), "overloaded"}, Case{FakeAnswer::whole(500, "oops"), "server_error"},
-        Case{answer_of(""), "cut"}, Case{answer_of(said("never told")).cut_after(20), "cut"},
+        Case{answer_of(""), "cut"}, Case{answer_of(said("never sent")).cut_after(20), "cut"},
         Case{FakeAnswer().fail(CallFailure::cut, "reset"), "cut"},
         Case{FakeAnswer::connection_refused(), "unreachable"}}) {
     heard = {};
@@ -185,10 +185,10 @@ TEST_F(Retry, Does_not_follow_a_deadline) {
   EXPECT_EQ(figure(failures("timed_out")), 2);
 }
 
-TEST_F(Retry, Does_not_follow_a_cut_after_something_was_told) {
-  for (const std::string& told : {said("Half"), thought("Half")}) {
+TEST_F(Retry, Does_not_follow_a_cut_after_something_was_sent) {
+  for (const std::string& partial : {said("Half"), thought("Half")}) {
     heard = {};
-    client.answer(answer_of(told));
+    client.answer(answer_of(partial));
     begin("Hi.");
     expect_problem(Slug::model_stream_cut, "After 4 bytes");
   }

@@ -65,10 +65,10 @@ TEST_P(ProgramBridgeTest, H_6_A_call_at_the_bridge_is_one_step_with_what_the_str
 }
 
 TEST_P(ProgramBridgeTest, H_6_A_tool_that_the_policy_denies_is_answered_in_words) {
-  forbid(model::Subject::tool, "pick", "nobody picks here");
+  forbid(model::Subject::tool, "pick", "picking is forbidden here");
   begin_with_tool();
   const auto exchange = call_tool("pick", "{}");
-  EXPECT_NE(exchange->body.find("nobody picks here"), std::string::npos) << exchange->body;
+  EXPECT_NE(exchange->body.find("picking is forbidden here"), std::string::npos) << exchange->body;
   EXPECT_FALSE(heard.gate);
   finish();
   EXPECT_EQ(steps().size(), 2u) << "a call that the stream says nothing of is a step of its own";

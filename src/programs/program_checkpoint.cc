@@ -57,7 +57,7 @@ class ProgramReader : public agents::CheckpointReader {
       const auto asked = text(call, "asked");
       std::size_t kind = 0;
       while (kind < asked_names.size() && asked_names[kind] != asked) ++kind;
-      if (kind == asked_names.size()) return blame("nobody asks for \"" + asked + "\"");
+      if (kind == asked_names.size()) return blame("there is no question for \"" + asked + "\"");
       found.back().asked = static_cast<ProgramAsked>(kind);
     });
     if (found.empty()) blame("no call waits in it");

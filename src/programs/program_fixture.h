@@ -155,7 +155,7 @@ class ProgramStory : public GateStory {
     return {.kind = Heard::Kind::host_call, .call = std::move(what), .question = question};
   }
 
-  // The words of the warnings that were told.
+  // The words of the warnings that were reported.
   std::vector<std::string> warnings() const {
     std::vector<std::string> words;
     for (const auto& body : heard.bodies(model::EventKind::log)) {

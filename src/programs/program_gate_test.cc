@@ -53,7 +53,7 @@ TEST_P(ProgramGateTest, H_5_What_a_human_must_be_asked_waits_and_is_allowed_once
   finish();
   ASSERT_TRUE(heard.usage) << (heard.problem ? heard.problem->detail : "");
   EXPECT_EQ(heard.text(), "Pushing. Done.");
-  EXPECT_EQ(heard.bodies(EventKind::custom).size(), 1u) << "the session is told once";
+  EXPECT_EQ(heard.bodies(EventKind::custom).size(), 1u) << "the session is reported once";
   ASSERT_EQ(steps().size(), 2u) << "one step, that ran while the human thought";
   EXPECT_EQ(steps()[1], R"({"id":"step_1","name":"Bash","status":"succeeded","result":"pushed","durationMs":0})");
 }
@@ -91,7 +91,7 @@ TEST_P(ProgramGateTest, Questions_are_asked_one_at_a_time) {
   EXPECT_TRUE(heard.usage);
 }
 
-TEST_P(ProgramGateTest, Where_nobody_can_be_asked_what_must_be_asked_is_denied) {
+TEST_P(ProgramGateTest, A_call_that_needs_approval_is_denied_where_none_can_be_asked_for) {
   may_ask = false;
   ask_about(Subject::file, "/etc/*");
   begin("hello");
@@ -102,7 +102,7 @@ TEST_P(ProgramGateTest, Where_nobody_can_be_asked_what_must_be_asked_is_denied) 
 }
 
 // OpenCode ends its turn there as if all were well, and Grok breaks it off.
-TEST_P(ProgramGateTest, H_5_A_refusal_is_told_with_the_call_and_the_rules_reason) {
+TEST_P(ProgramGateTest, H_5_A_refusal_is_reported_with_the_call_and_the_rules_reason) {
   forbid(Subject::command, "rm *", "nothing is deleted here");
   begin("hello");
   say({permission(1, call("c1", "Bash", R"({"command":"rm -rf /"})"))});
@@ -113,7 +113,7 @@ TEST_P(ProgramGateTest, H_5_A_refusal_is_told_with_the_call_and_the_rules_reason
             (Bodies{refusal, "The agent program ended its turn without another word after this: " + refusal}));
 }
 
-TEST_P(ProgramGateTest, H_5_A_program_that_goes_on_after_a_refusal_is_not_said_to_have_given_up) {
+TEST_P(ProgramGateTest, H_5_A_program_that_continues_after_a_refusal_is_not_said_to_have_given_up) {
   forbid(Subject::tool, "WebFetch");
   begin("hello");
   say({permission(1, call("c1", "WebFetch", R"({"url":")" + std::string(300, 'x') + "\"}")), text("Then not.")});
@@ -211,7 +211,7 @@ TEST_F(PooledProgramTest, I_21_What_was_changed_before_the_wait_is_there_after_i
   EXPECT_EQ(layers(), (Bodies{"0001"}));
 }
 
-TEST_F(PooledProgramTest, What_the_program_never_came_back_for_is_told_as_failed) {
+TEST_F(PooledProgramTest, What_the_program_never_repeats_is_reported_as_failed) {
   ask_about(Subject::tool, "Bash");
   begin("hello");
   say({session("s-1"), permission(1, call("c1", "Bash", "{}"))});
@@ -260,7 +260,7 @@ TEST_F(PooledProgramTest, H_5_A_decision_that_the_program_never_came_back_for_en
   EXPECT_TRUE(heard.gate);
 }
 
-TEST_F(PooledProgramTest, A_call_that_nobody_came_back_for_does_not_excuse_silence) {
+TEST_F(PooledProgramTest, A_call_that_is_never_repeated_does_not_excuse_silence) {
   ask_about(Subject::tool, "Bash");
   begin("hello");
   say({session("s-1"), permission(1, call("c1", "Bash", "{}"))});
@@ -328,7 +328,7 @@ TEST_F(StickyProgramTest, H_5_A_program_that_died_while_a_human_thought_is_resum
   EXPECT_EQ(steps().size(), 2u);
 }
 
-TEST_F(StickyProgramTest, A_server_that_died_meanwhile_goes_on_with_the_session) {
+TEST_F(StickyProgramTest, After_the_servers_death_another_resumes_the_session) {
   ask_about(Subject::tool, "Bash");
   begin("hello");
   say({session("s-1"), permission(1, call("c1", "Bash", "{}"))});

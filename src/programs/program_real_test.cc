@@ -88,7 +88,7 @@ TEST_F(ProgramReal, H_5_A_permission_waits_without_the_process_and_is_answered_w
   begin("run touch b.txt", gate.checkpoint);
   ASSERT_FALSE(heard.problem) << heard.problem->detail;
   EXPECT_TRUE(was_told(EventKind::step, R"("id":"step_1","name":"execute","status":"succeeded")"));
-  EXPECT_EQ(heard.bodies(EventKind::step).size(), 1u) << "it was told as running before the wait";
+  EXPECT_EQ(heard.bodies(EventKind::step).size(), 1u) << "it was reported as running before the wait";
   EXPECT_TRUE(was_told(EventKind::diff, "b.txt"));
 }
 

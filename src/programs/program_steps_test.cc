@@ -18,27 +18,27 @@ Heard running(std::string id, std::string name, std::string arguments) {
 class ProgramStepsTest : public testing::Test {
  protected:
   ProgramSteps steps{{.output_bytes_max = 100, .result_chars_max = 100}, nullptr};
-  StepEvents told;
+  StepEvents events;
 };
 
 TEST_F(ProgramStepsTest, H_6_A_call_at_the_bridge_joins_the_oldest_step_of_the_same_name_and_arguments) {
   EXPECT_EQ(steps.hear(running("c1", "lookup", R"({"a":1,"b":2})"), 0).size(), 1u);
   EXPECT_EQ(steps.hear(running("c2", "lookup", R"({"a":1,"b":2})"), 0).size(), 1u);
-  EXPECT_EQ(steps.claim({"", "lookup", R"({"b":2, "a":1})"}, true, 0, told), "step_1");
-  EXPECT_EQ(steps.claim({"", "lookup", R"({"b":2, "a":1})"}, true, 0, told), "step_2");
-  EXPECT_TRUE(told.empty());
-  EXPECT_EQ(steps.claim({"", "lookup", R"({"b":2, "a":1})"}, true, 0, told), "step_3")
+  EXPECT_EQ(steps.claim({"", "lookup", R"({"b":2, "a":1})"}, true, 0, events), "step_1");
+  EXPECT_EQ(steps.claim({"", "lookup", R"({"b":2, "a":1})"}, true, 0, events), "step_2");
+  EXPECT_TRUE(events.empty());
+  EXPECT_EQ(steps.claim({"", "lookup", R"({"b":2, "a":1})"}, true, 0, events), "step_3")
       << "the stream knows nothing of it";
-  EXPECT_EQ(told.size(), 1u);
+  EXPECT_EQ(events.size(), 1u);
 }
 
 TEST_F(ProgramStepsTest, H_6_The_bridge_may_hear_of_a_call_first_and_even_be_done_with_it) {
-  EXPECT_EQ(steps.claim({"", "lookup", "{}"}, true, 0, told), "step_1");
+  EXPECT_EQ(steps.claim({"", "lookup", "{}"}, true, 0, events), "step_1");
   EXPECT_TRUE(steps.hear(running("c1", "lookup", "{}"), 0).empty());
   EXPECT_EQ(steps.end("step_1", {.text = "found"}, 5'000).size(), 1u);
   EXPECT_TRUE(steps.hear({.kind = Heard::Kind::call_ended, .text = "found", .call = {.id = "c1"}}, 0).empty());
 
-  EXPECT_EQ(steps.claim({"", "lookup", "{}"}, true, 0, told), "step_2");
+  EXPECT_EQ(steps.claim({"", "lookup", "{}"}, true, 0, events), "step_2");
   EXPECT_EQ(steps.end("step_2", {.text = "found"}, 0).size(), 1u);
   EXPECT_TRUE(steps.hear(running("c2", "lookup", "{}"), 0).empty());
   EXPECT_EQ(steps.hear(running("c3", "lookup", "{}"), 0).size(), 1u) << "another one";
@@ -46,24 +46,24 @@ TEST_F(ProgramStepsTest, H_6_The_bridge_may_hear_of_a_call_first_and_even_be_don
 
 TEST_F(ProgramStepsTest, A_call_that_both_name_by_its_id_is_one) {
   steps.hear(running("c1", "lookup", R"({"a":1})"), 0);
-  EXPECT_EQ(steps.claim({"c1", "lookup", R"({"a":2})"}, true, 0, told), "step_1");
+  EXPECT_EQ(steps.claim({"c1", "lookup", R"({"a":2})"}, true, 0, events), "step_1");
   EXPECT_TRUE(steps.hear({.kind = Heard::Kind::call_ended, .call = {.id = "c1"}}, 0).empty()) << "we end it";
   EXPECT_TRUE(steps.is_any_at_work());
 }
 
-TEST_F(ProgramStepsTest, Arguments_that_are_no_object_are_told_as_one) {
+TEST_F(ProgramStepsTest, Arguments_that_are_no_object_are_reported_as_one) {
   const auto events = steps.hear(running("c1", "Bash", "ls"), 0);
   EXPECT_EQ(events[0].body, R"({"id":"step_1","name":"Bash","status":"running","args":{"input":"ls"}})");
 }
 
-TEST_F(ProgramStepsTest, A_call_that_was_never_whole_is_told_as_failed) {
+TEST_F(ProgramStepsTest, A_call_that_was_never_whole_is_reported_as_failed) {
   steps.hear({.kind = Heard::Kind::call_began, .call = {"c1", "Bash", ""}}, 0);
   const auto events = steps.break_off("it ended", 0);
   ASSERT_EQ(events.size(), 2u);
   EXPECT_EQ(events[1].body, R"({"id":"step_1","name":"Bash","status":"failed","error":"it ended","durationMs":0})");
 }
 
-TEST_F(ProgramStepsTest, Another_process_goes_on_with_the_steps_of_the_one_before) {
+TEST_F(ProgramStepsTest, Another_process_continues_the_steps_of_the_one_before) {
   steps.hear(running("c1", "Bash", R"({"command":"a"})"), 0);
   steps.pause(3'000'000);
   ProgramSteps other{{.output_bytes_max = 100, .result_chars_max = 100}, nullptr};
@@ -71,10 +71,10 @@ TEST_F(ProgramStepsTest, Another_process_goes_on_with_the_steps_of_the_one_befor
   EXPECT_TRUE(other.hear(running("d1", "Bash", R"({"command":"a"})"), 9'000'000).empty());
   const auto events = other.hear({.kind = Heard::Kind::call_ended, .text = "x", .call = {.id = "d1"}}, 10'000'000);
   EXPECT_EQ(events[0].body, R"({"id":"step_1","name":"Bash","status":"succeeded","result":"x","durationMs":4000})");
-  EXPECT_EQ(other.claim({"d2", "Bash", "{}"}, false, 0, told), "step_2");
+  EXPECT_EQ(other.claim({"d2", "Bash", "{}"}, false, 0, events), "step_2");
 }
 
-TEST(ProgramSteps, A_call_that_is_written_anew_after_the_wait_goes_on_with_its_step) {
+TEST(ProgramSteps, A_call_that_is_written_anew_after_the_wait_continues_its_step) {
   ProgramSteps other{{.output_bytes_max = 100, .result_chars_max = 100}, nullptr};
   other.take_up({{.id = "step_1", .name = "Bash", .arguments = R"({"command":"a"})"}}, 1, 0);
   EXPECT_TRUE(other.hear({.kind = Heard::Kind::call_began, .call = {.id = "d1", .name = "Bash"}}, 0).empty());
@@ -101,7 +101,7 @@ TEST(ProgramPolicy, H_5_Commands_are_found_in_the_calls_of_all_programs) {
   EXPECT_TRUE(denied("command_execution", R"({"command":"/bin/bash -lc 'git push'"})"));
   EXPECT_TRUE(denied("shell", R"({"command":["bash","-lc","cd x && git push"]})"));
   EXPECT_TRUE(denied("run_terminal_command", R"({"command":"git push origin"})"));
-  EXPECT_TRUE(denied("anything", R"({"cmd":"git push"})")) << "a tool nobody knows";
+  EXPECT_TRUE(denied("anything", R"({"cmd":"git push"})")) << "an unknown tool";
   EXPECT_FALSE(denied("Bash", R"({"command":"git pull"})"));
 }
 
@@ -129,7 +129,7 @@ TEST(ProgramPolicy, H_5_A_tool_is_known_by_its_own_name_and_by_ours) {
   EXPECT_EQ(ruling(Subject::tool, "edit", {"c", "Read", "{}"}), Effect::allow);
 }
 
-TEST(ProgramPolicy, What_nobody_could_read_is_not_asked_about) {
+TEST(ProgramPolicy, A_call_that_cannot_be_shown_is_not_asked_about) {
   const std::string command(20'000, 'x');
   const auto long_one = rule_on_program_call({{.effect = Effect::ask, .subject = Subject::tool, .pattern = "*"}},
                                              {"c", "Bash", R"({"command":")" + command + "\"}"});

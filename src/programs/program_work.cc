@@ -245,7 +245,7 @@ void ProgramWork::pump() {
   if (!parts_.process || !parts_.dialect) return;
   if (const auto bytes = parts_.dialect->take_output(); !bytes.empty()) parts_.process->write(bytes);
   if (parts_.process->unwritten_bytes() > unread_bytes_max) {
-    return fail(Slug::agent_failed, "The agent program " + agent_type() + " does not read what it is told.");
+    return fail(Slug::agent_failed, "The agent program " + agent_type() + " does not read what it is sent.");
   }
   if (parts_.dialect->is_done_writing() && !std::exchange(is_input_closed_, true)) parts_.process->close_input();
 }

@@ -121,7 +121,7 @@ TEST_F(ProgramWorkTest, What_cannot_be_the_name_of_a_session_is_refused) {
   expect_problem(Slug::agent_misconfigured, "session_id");
 }
 
-TEST_F(ProgramWorkTest, What_was_told_before_a_restart_cannot_be_said_again) {
+TEST_F(ProgramWorkTest, Text_that_was_sent_before_a_restart_cannot_be_repeated) {
   auto dispatch = dispatch_of("hello");
   dispatch.resumed = true;
   dispatch.told_text = "Hel";
@@ -131,7 +131,7 @@ TEST_F(ProgramWorkTest, What_was_told_before_a_restart_cannot_be_said_again) {
 
 // ── a turn ──────────────────────────────────────────────────────────────────────────────────────
 
-TEST_F(ProgramWorkTest, H_1_A_turn_is_told_in_its_order_and_ends_when_the_process_has) {
+TEST_F(ProgramWorkTest, H_1_A_turn_is_reported_in_its_order_and_ends_when_the_process_has) {
   begin("hello");
   EXPECT_EQ(process().command.argv, (Bodies{"/opt/harness/codex/bin/codex", "serve"}));
   EXPECT_EQ(process().command.input, "open hello\n");
@@ -149,8 +149,8 @@ TEST_F(ProgramWorkTest, H_1_A_turn_is_told_in_its_order_and_ends_when_the_proces
   end_program();
   ASSERT_TRUE(heard.usage) << (heard.problem ? heard.problem->detail : "");
   EXPECT_EQ(heard.usage->input_tokens, 10);
-  auto told = events();
-  EXPECT_EQ(told, (Bodies{R"(custom {"name":"codex.session-id","value":{"sessionId":"s-1"}})", "reasoning Hm.",
+  auto reported = events();
+  EXPECT_EQ(reported, (Bodies{R"(custom {"name":"codex.session-id","value":{"sessionId":"s-1"}})", "reasoning Hm.",
                           "text Let me look. ", R"(call {"id":"step_1","name":"Bash"})",
                           R"(call {"id":"step_1","args":"{\"command\":\"ls\"}"})",
                           R"(step {"id":"step_1","name":"Bash","status":"running","args":{"command":"ls"}})",
@@ -160,7 +160,7 @@ TEST_F(ProgramWorkTest, H_1_A_turn_is_told_in_its_order_and_ends_when_the_proces
   expect_nothing_left();
 }
 
-TEST_F(ProgramWorkTest, A_program_is_not_started_before_whoever_would_start_it_elsewhere_knows_of_it) {
+TEST_F(ProgramWorkTest, A_program_is_not_started_before_the_witness_knows_of_it) {
   const auto witness = std::make_shared<FakeWitness>();
   auto dispatch = dispatch_of("hello");
   dispatch.witness = witness;
@@ -198,7 +198,7 @@ TEST_F(ProgramWorkTest, H_2_The_program_has_a_placeholder_for_its_key_which_goes
   EXPECT_EQ(key_of_model->value, key);
   EXPECT_EQ(key_of_model->hosts, (Bodies{"api.anthropic.com"}));
   EXPECT_EQ(key_of_model->places, model::place_header);
-  EXPECT_TRUE(guest.secrets->aliases().empty()) << "no model is told of it";
+  EXPECT_TRUE(guest.secrets->aliases().empty()) << "no model learns of it";
   say({text("It is very-secret."), ended("?", "")});
   finish();
   EXPECT_EQ(heard.text(), "It is {{secret:SLUICE_MODEL_KEY}}.");
@@ -224,7 +224,7 @@ TEST_F(ProgramWorkTest, A_provider_without_a_key_is_asked_without_one) {
   finish();
 }
 
-TEST_F(ProgramWorkTest, Text_that_is_taken_back_is_counted_in_the_bytes_that_were_told) {
+TEST_F(ProgramWorkTest, Text_that_is_taken_back_is_counted_in_the_bytes_that_were_sent) {
   begin("hello");
   say({text("very-secret one"), {.kind = Heard::Kind::replaced, .kept_bytes = 12}, text("two")});
   finish();
@@ -243,7 +243,7 @@ TEST_F(ProgramWorkTest, The_texts_of_two_rounds_are_two_paragraphs_also_when_the
   EXPECT_EQ(heard.bodies(EventKind::replaced), (Bodies{R"({"kept_bytes":6})"}));
 }
 
-TEST_F(ProgramWorkTest, Subagents_are_told_with_what_they_say_and_call) {
+TEST_F(ProgramWorkTest, Subagents_are_reported_with_what_they_say_and_call) {
   begin("hello");
   say({running(call("c1", "Task", "{}")),
        {.kind = Heard::Kind::subagent_began, .text = "explorer", .call = {.id = "c1"}, .subagent = "a1"},
@@ -263,12 +263,12 @@ TEST_F(ProgramWorkTest, Subagents_are_told_with_what_they_say_and_call) {
 
 // ── sessions ────────────────────────────────────────────────────────────────────────────────────
 
-TEST_F(ProgramWorkTest, H_3_The_next_message_goes_on_with_the_session_and_the_state_of_the_program) {
+TEST_F(ProgramWorkTest, H_3_The_next_message_resumes_the_session_and_the_state_of_the_program) {
   begin("hello");
   say({session("s-1")});
   finish();
   ASSERT_TRUE(heard.usage);
-  EXPECT_TRUE(heard.bodies(EventKind::diff).empty()) << "the program's state is nobody's change";
+  EXPECT_TRUE(heard.bodies(EventKind::diff).empty()) << "the program's state is not reported as a change";
   EXPECT_EQ(layers(), (Bodies{"0001"}));
   heard = {};
   begin("go on");
@@ -277,7 +277,7 @@ TEST_F(ProgramWorkTest, H_3_The_next_message_goes_on_with_the_session_and_the_st
   EXPECT_EQ(contents(box().workspace() + "/.sluice/home/config"), "of codex");
   say({session("s-1")});
   finish();
-  EXPECT_EQ(heard.bodies(EventKind::custom).size(), 1u) << "told once when it is resumed";
+  EXPECT_EQ(heard.bodies(EventKind::custom).size(), 1u) << "reported once when it is resumed";
 }
 
 TEST_F(ProgramWorkTest, H_3_A_caller_can_name_the_session) {
@@ -309,7 +309,7 @@ TEST_F(ProgramWorkTest, The_session_of_another_program_is_not_gone_on_with) {
   EXPECT_EQ(session_of("not JSON", "codex"), "");
 }
 
-TEST_F(ProgramWorkTest, Without_a_session_the_program_is_told_what_was_said_before) {
+TEST_F(ProgramWorkTest, Without_a_session_the_program_gets_the_history) {
   auto dispatch = dispatch_of("And now?");
   dispatch.history = {{model::Role::user, "First."}, {model::Role::assistant, "Second."}};
   dispatch.extras.context = {{"Page", "/orders"}};
@@ -331,7 +331,7 @@ TEST_F(ProgramWorkTest, One_that_exits_without_a_result_has_failed_in_words) {
   end_program();
   expect_problem(Slug::agent_failed, "without a result: it exited with code 0");
   EXPECT_EQ(talk().stderr_tail, "panic: {{secret:SLUICE_MODEL_KEY}}\n");
-  EXPECT_NE(steps().back().find(R"("status":"failed")"), std::string::npos) << "what it began is told as failed";
+  EXPECT_NE(steps().back().find(R"("status":"failed")"), std::string::npos) << "what it began is reported as failed";
 }
 
 TEST_F(ProgramWorkTest, Its_dialect_may_still_find_the_turns_end_in_its_last_bytes) {
@@ -460,10 +460,10 @@ TEST_F(ProgramWorkTest, Output_of_a_call_is_bounded) {
        {.kind = Heard::Kind::call_output, .text = "more", .call = {.id = "c1"}},
        ended("c1", "ok")});
   finish();
-  const auto told = heard.bodies(EventKind::output);
-  ASSERT_EQ(told.size(), 2u);
-  EXPECT_NE(told[0].find("0123456789\""), std::string::npos);
-  EXPECT_NE(told[1].find("output cut"), std::string::npos);
+  const auto output = heard.bodies(EventKind::output);
+  ASSERT_EQ(output.size(), 2u);
+  EXPECT_NE(output[0].find("0123456789\""), std::string::npos);
+  EXPECT_NE(output[1].find("output cut"), std::string::npos);
 }
 
 TEST_F(ProgramWorkTest, Stopping_it_leaves_no_process_and_no_box) {
@@ -478,7 +478,7 @@ TEST_F(ProgramWorkTest, Stopping_it_leaves_no_process_and_no_box) {
   expect_nothing_left();
 }
 
-TEST_F(ProgramWorkTest, Whoever_listens_may_drop_it_at_any_event) {
+TEST_F(ProgramWorkTest, The_listener_may_drop_it_at_any_event) {
   for (int at = 1; at < 12; ++at) {
     heard = {};
     int count = 0;
