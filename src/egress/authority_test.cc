@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "egress/egress.h"
+#include "model/event_codec.h"
 #include "world/fake_world.h"
 
 namespace sluice::egress {
@@ -94,8 +95,9 @@ TEST(Egress, Tells_commands_where_the_proxy_is_and_whom_to_trust) {
   EXPECT_EQ(environment.at("NODE_EXTRA_CA_CERTS"), "/etc/ssl/certs/ca-certificates.crt");
 }
 
-TEST(Egress, A_passage_is_told_in_JSON) {
-  EXPECT_EQ(to_json({.host = "a.test",
+TEST(Egress, A_request_is_an_event) {
+  const auto body_of = [](const RequestRecord& record) { return model::encode(event_of(record), {}).body; };
+  EXPECT_EQ(body_of({.host = "a.test",
                      .port = 443,
                      .method = "GET",
                      .status = 200,
@@ -105,7 +107,7 @@ TEST(Egress, A_passage_is_told_in_JSON) {
                      .duration_ms = 3}),
             R"({"host":"a.test","port":443,"method":"GET","status":200,"sent_bytes":1,"received_bytes":2,)"
             R"("aliases":["A","B"],"refused":null,"duration_ms":3})");
-  EXPECT_NE(to_json({.host = "a", .refused = "no"}).find(R"("refused":"no")"), std::string::npos);
+  EXPECT_NE(body_of({.host = "a", .refused = "no"}).find(R"("refused":"no")"), std::string::npos);
 }
 
 }  // namespace authority_test

@@ -17,20 +17,28 @@ std::map<std::string, std::string> proxy_environment() {
   return out;
 }
 
-std::string to_json(const RequestRecord& record) {
-  std::string out;
-  json::Writer writer(out);
-  writer.begin_object().key("host").string(record.host).key("port").integer(record.port);
-  writer.key("method").string(record.method).key("status").integer(record.status);
-  writer.key("sent_bytes").integer(record.sent_bytes).key("received_bytes").integer(record.received_bytes);
-  writer.key("aliases").begin_array();
-  for (const auto& alias : record.aliases) writer.string(alias);
-  writer.end_array().key("refused");
-  record.refused.empty() ? writer.null() : writer.string(record.refused);
-  writer.key("duration_ms").integer(record.duration_ms);
-  if (record.more > 0) writer.key("more").integer(record.more).key("more_refused").integer(record.more_refused);
-  writer.end_object();
-  return out;
+model::events::Egress event_of(const RequestRecord& record) {
+  model::events::Egress event{.host = record.host,
+                              .port = record.port,
+                              .method = record.method,
+                              .status = record.status,
+                              .sent_bytes = record.sent_bytes,
+                              .received_bytes = record.received_bytes,
+                              .refused = {"null"},
+                              .duration_ms = record.duration_ms};
+  json::Writer aliases(event.aliases.text);
+  aliases.begin_array();
+  for (const auto& alias : record.aliases) aliases.string(alias);
+  aliases.end_array();
+  if (!record.refused.empty()) {
+    event.refused.text.clear();
+    json::append_string(event.refused.text, record.refused);
+  }
+  if (record.more > 0) {
+    event.more = record.more;
+    event.more_refused = record.more_refused;
+  }
+  return event;
 }
 
 }  // namespace sluice::egress

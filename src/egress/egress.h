@@ -22,6 +22,7 @@
 #include "base/callback.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "model/event.h"
 #include "model/model.h"
 #include "vault/vault.h"
 #include "world/world.h"
@@ -170,7 +171,6 @@ Result<std::unique_ptr<Egress>> make_egress(EgressOptions options, world::Reacto
 // The environment variables by which commands in a sandbox find the proxy and trust its certificates.
 std::map<std::string, std::string> proxy_environment();
 
-// The body of an `egress` event.
-std::string to_json(const RequestRecord& record);
+model::events::Egress event_of(const RequestRecord& record);
 
 }  // namespace sluice::egress

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/json.h"
 #include "base/limits.h"
 #include "native/prompt.h"
 #include "native/retry.h"
@@ -89,14 +88,12 @@ void NativeLoop::open_session(sessions::SessionState state) {
 
 // The model must know what it can call before it is asked.
 void NativeLoop::open_toolbox(Callback<void()> ready) {
-  toolbox_->open(
-      [this](std::string_view level, std::string words) {
-        output_.emit(EventKind::log, runs::log_body(level, inference::readable(words)));
-      },
-      [this, ready = std::move(ready)]() mutable {
-        show_host_tools();
-        ready();
-      });
+  toolbox_->open([this](std::string_view level,
+                        std::string words) { output_.emit(runs::log_line(level, inference::readable(words))); },
+                 [this, ready = std::move(ready)]() mutable {
+                   show_host_tools();
+                   ready();
+                 });
 }
 
 // After the sandbox's own and those that ask a human.
@@ -397,7 +394,7 @@ void NativeLoop::meet(const inference::ModelFailure& fault) {
                         {"attempt", int64_t{attempt_}},
                         {"retry_in_ms", wait_ms}});
   log_words(fault.what);
-  output_.emit(EventKind::log, retry_warning(fault.what, attempt_++, wait_ms));
+  output_.emit(retry_warning(fault.what, attempt_++, wait_ms));
 }
 
 void NativeLoop::give_up(const inference::ModelFailure& fault, Slug slug, std::string detail) {
@@ -429,21 +426,12 @@ void NativeLoop::report_filler_trouble(const std::string& what) {
       world::LogLevel::warn, "filler model failed",
       {{"run", dispatch_.run.text()}, {"provider", context_.inference().options.filler.model_provider}});
   log_words(what);
-  output_.emit(EventKind::log,
-               runs::log_body("warn", "No filler from the small model: " + std::string(inference::readable(what))));
+  output_.emit(runs::log_line("warn", "No filler from the small model: " + std::string(inference::readable(what))));
 }
 
 void NativeLoop::report_usage() {
   if (!output_.replay().is_over()) return;
-  std::string body;
-  json::Writer(body)
-      .begin_object()
-      .key("input_tokens")
-      .integer(usage_.input_tokens)
-      .key("output_tokens")
-      .integer(usage_.output_tokens)
-      .end_object();
-  output_.emit(EventKind::usage, std::move(body));
+  output_.emit(model::events::UsageSum{.input_tokens = usage_.input_tokens, .output_tokens = usage_.output_tokens});
 }
 
 void NativeLoop::fail(Slug slug, std::string detail, std::optional<int64_t> retry_after_ms) {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/json.h"
-
 namespace sluice::native {
 
 using model::Slug;
@@ -54,20 +52,9 @@ std::variant<Retry, GiveUp> decide_retry(const inference::ModelFailure& fault, i
   return Retry{wait_ms_of(fault, attempt, options, entropy)};
 }
 
-std::string retry_warning(std::string_view text, int attempt, int64_t retry_in_ms) {
-  std::string body;
-  json::Writer(body)
-      .begin_object()
-      .key("level")
-      .string("warn")
-      .key("text")
-      .string(inference::readable(text))
-      .key("attempt")
-      .integer(attempt)
-      .key("retry_in_ms")
-      .integer(retry_in_ms)
-      .end_object();
-  return body;
+model::events::Log retry_warning(std::string_view text, int attempt, int64_t retry_in_ms) {
+  return {
+      .level = "warn", .text = std::string(inference::readable(text)), .attempt = attempt, .retry_in_ms = retry_in_ms};
 }
 
 }  // namespace sluice::native

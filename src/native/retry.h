@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "inference/inference.h"
+#include "model/event.h"
 #include "model/model.h"
 #include "world/world.h"
 
@@ -30,7 +31,7 @@ struct GiveUp {
 std::variant<Retry, GiveUp> decide_retry(const inference::ModelFailure& fault, int attempt, std::size_t emitted_bytes,
                                          const RetryOptions& options, world::Entropy& entropy);
 
-// The body of the log event that announces it.
-std::string retry_warning(std::string_view text, int attempt, int64_t retry_in_ms);
+// The line of the trace that announces it.
+model::events::Log retry_warning(std::string_view text, int attempt, int64_t retry_in_ms);
 
 }  // namespace sluice::native

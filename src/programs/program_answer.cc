@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "base/json.h"
-
 namespace sluice::programs {
 
 using model::EventKind;
@@ -34,10 +32,7 @@ void ProgramAnswer::replace(std::size_t kept_bytes) {
   raw_ = runs::utf8_prefix(raw_, kept_bytes);
   const auto taken_back = std::erase_if(breaks_, [&](const Break& one) { return one.at >= raw_.size(); });
   paragraphs_.take_back(text(), taken_back > 0);
-  std::string body;
-  json::Writer writer(body);
-  writer.begin_object().key("kept_bytes").integer(static_cast<int64_t>(text().size())).end_object();
-  output_.emit(EventKind::replaced, std::move(body));
+  output_.emit(model::events::Replaced{static_cast<int64_t>(text().size())});
 }
 
 void ProgramAnswer::begin_process() {

@@ -10,7 +10,6 @@ namespace sluice::programs {
 
 using harness::Answer;
 using harness::Heard;
-using model::EventKind;
 using From = ProgramQuestion::From;
 
 namespace {
@@ -43,7 +42,7 @@ class ProgramCalls::AtWork final : private tools::HostCallListener {
 
  private:
   void on_host_custom(std::string_view name, std::string_view value) override {
-    calls_.output_.emit(EventKind::custom, runs::custom_body(name, value));
+    calls_.output_.emit(runs::custom_event(name, value));
   }
   void on_host_output(std::string_view text) override {
     calls_.events_.emit_steps(calls_.steps_.print(question.step_id, text));
@@ -100,7 +99,7 @@ void ProgramCalls::judge_permission(const Heard& heard) {
   if (!dispatch_.may_ask) return deny(tools::unasked_words(ruling));
   StepEvents events;
   question.step_id = steps_.claim(heard.call, false, loop_.monotonic_us(), events);
-  if (events_.emit_steps(std::move(events))) {
+  if (events_.emit_steps(events)) {
     wait_for(std::move(question), ProgramAsked::leave, approval_request_for_program_call(ruling, heard.call));
   }
 }
@@ -109,7 +108,7 @@ void ProgramCalls::begin_host_call(ProgramQuestion question) {
   if (!events_.is_bounded(question.call.arguments.size())) return;
   StepEvents events;
   question.step_id = steps_.claim(question.call, true, loop_.monotonic_us(), events);
-  if (!events_.emit_steps(std::move(events))) return;
+  if (!events_.emit_steps(events)) return;
   const auto& name = question.call.name;
   const models::ToolCall call{question.call.id, name, question.call.arguments};
   const auto ruling = tools::rule_on_host_call(dispatch_.agent.policy, call);

@@ -1,6 +1,7 @@
 #include "programs/program_events.h"
 
 #include <utility>
+#include <variant>
 
 #include "base/json.h"
 #include "base/limits.h"
@@ -15,10 +16,11 @@ using model::Slug;
 
 namespace {
 
-// After it, the program's next words are of another round.
-bool is_beginning_of_call(const StepEvent& event) {
-  return event.kind == EventKind::call ||
-         (event.kind == EventKind::step && event.body.find(R"("status":"running")") != std::string::npos);
+// The program's next words after it are of another round.
+bool is_beginning_of_call(const model::EventData& event) {
+  const auto* const step = std::get_if<model::events::Step>(&event);
+  return std::holds_alternative<model::events::Call>(event) ||
+         (step != nullptr && step->status == model::events::StepStatus::running);
 }
 
 }  // namespace
@@ -40,7 +42,7 @@ void ProgramEvents::hear(Heard& heard, bool is_turn) {
     case Heard::Kind::host_call:
     case Heard::Kind::finished:
     case Heard::Kind::failed: return user_.on_heard(heard);
-    case Heard::Kind::log: return output_.emit(EventKind::log, runs::log_body(heard.level, runs::to_utf8(heard.text)));
+    case Heard::Kind::log: return output_.emit(runs::log_line(heard.level, runs::to_utf8(heard.text)));
     case Heard::Kind::custom: return hear_custom(heard);
     default: break;
   }
@@ -53,13 +55,13 @@ void ProgramEvents::hear(Heard& heard, bool is_turn) {
 
 void ProgramEvents::hear_session(std::string session_id) {
   if (!model::is_session_id(session_id)) {
-    return output_.emit(EventKind::log, runs::log_body("warn", "The agent program's session has an unusable name."));
+    return output_.emit(runs::log_line("warn", "The agent program's session has an unusable name."));
   }
   session_id_ = std::move(session_id);
   if (std::exchange(emitted_session_, session_id_) == session_id_) return;
   std::string value;
   json::Writer(value).begin_object().key("sessionId").string(session_id_).end_object();
-  output_.emit(EventKind::custom, runs::custom_body(harness::session_event_name(agent_type_), value));
+  output_.emit(runs::custom_event(harness::session_event_name(agent_type_), value));
 }
 
 void ProgramEvents::hear_words(Heard& heard) {
@@ -77,16 +79,13 @@ void ProgramEvents::hear_words(Heard& heard) {
 void ProgramEvents::hear_usage(const model::Usage& usage) {
   if (usage.input_tokens == usage_.input_tokens && usage.output_tokens == usage_.output_tokens) return;
   usage_ = usage;
-  std::string body;
-  json::Writer writer(body);
-  writer.begin_object().key("input_tokens").integer(usage_before_.input_tokens + usage_.input_tokens);
-  writer.key("output_tokens").integer(usage_before_.output_tokens + usage_.output_tokens).end_object();
-  output_.emit(EventKind::usage, std::move(body));
+  output_.emit(model::events::UsageSum{.input_tokens = usage_before_.input_tokens + usage_.input_tokens,
+                                       .output_tokens = usage_before_.output_tokens + usage_.output_tokens});
 }
 
 void ProgramEvents::hear_custom(const Heard& heard) {
   if (!is_bounded(heard.json.size()) || !json::Document::parse(heard.json)) return;
-  output_.emit(EventKind::custom, runs::custom_body(heard.text, heard.json));
+  output_.emit(runs::custom_event(heard.text, heard.json));
 }
 
 bool ProgramEvents::is_bounded(std::size_t more_bytes) {
@@ -112,14 +111,14 @@ bool ProgramEvents::fits_journal(const Heard& heard) {
 // here.
 bool ProgramEvents::emit_refusal(const harness::ProgramCall& call, std::string_view why) {
   refusal_ = refused_call_words(call, why) + ".";
-  return is_bounded(refusal_.size()) && emit_steps({{EventKind::log, runs::log_body("warn", refusal_)}});
+  return is_bounded(refusal_.size()) && emit_steps({runs::log_line("warn", refusal_)});
 }
 
-bool ProgramEvents::emit_steps(StepEvents events) {
+bool ProgramEvents::emit_steps(const StepEvents& events) {
   const auto alive = lifeline_.watch();
-  for (auto& event : events) {
+  for (const auto& event : events) {
     if (is_beginning_of_call(event)) answer_.end_round();
-    output_.emit(event.kind, std::move(event.body));
+    output_.emit(event);
     if (alive.expired()) return false;
   }
   return true;

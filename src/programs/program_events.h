@@ -47,7 +47,7 @@ class ProgramEvents final {
   void hear(harness::Heard& heard, bool is_turn);
   // False, from all of these, when the run is over or was dropped.
   bool fits_journal(const harness::Heard& heard);
-  bool emit_steps(StepEvents events);
+  bool emit_steps(const StepEvents& events);
   bool emit_refusal(const harness::ProgramCall& call, std::string_view why);
   bool is_bounded(std::size_t more_bytes);
 

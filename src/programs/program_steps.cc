@@ -10,7 +10,7 @@ namespace sluice::programs {
 
 using harness::Heard;
 using harness::ProgramCall;
-using model::EventKind;
+namespace events = model::events;
 
 namespace {
 
@@ -43,12 +43,16 @@ void append_canonical(json::Value value, std::string& out) {
   }
 }
 
-std::string with_subagent(std::string body, std::string_view subagent) {
-  if (subagent.empty()) return body;
-  body.back() = ',';
-  body += R"("subagent":)";
-  json::append_string(body, subagent);
-  return body += '}';
+template <typename Event>
+Event with_subagent(Event event, const std::string& subagent) {
+  event.subagent = subagent;
+  return event;
+}
+
+events::SubagentText words_of(const std::string& subagent, bool is_text, std::string words) {
+  events::SubagentText event{.id = subagent};
+  (is_text ? event.text : event.reasoning) = std::move(words);
+  return event;
 }
 
 // A step's arguments are a JSON object, whatever the program said.
@@ -65,21 +69,6 @@ std::string as_object(const std::string& arguments) {
 
 std::string key_of(std::string_view name, std::string_view canonical) {
   return std::string(name) + '\n' + std::string(canonical);
-}
-
-std::string subagent_body(std::string_view id, std::string_view name, std::string_view status) {
-  std::string body;
-  json::Writer writer(body);
-  writer.begin_object().key("id").string(id).key("name").string(name).key("status").string(status).end_object();
-  return body;
-}
-
-std::string with_member(std::string body, std::string_view name, std::string_view value) {
-  body.back() = ',';
-  json::append_string(body, name);
-  body += ':';
-  json::append_string(body, value);
-  return body += '}';
 }
 
 }  // namespace
@@ -106,9 +95,7 @@ StepEvents ProgramSteps::hear(const Heard& heard, int64_t now_us) {
       }
       if (find(heard.call.id) == nullptr && std::ranges::find(over_, heard.call.id) == over_.end()) {
         const auto& step = add(heard.call, heard.subagent);
-        std::string body;
-        json::Writer(body).begin_object().key("id").string(step.id).key("name").string(step.name).end_object();
-        events.push_back({EventKind::call, with_subagent(std::move(body), step.subagent)});
+        events.push_back(events::Call{.id = step.id, .name = step.name, .subagent = step.subagent});
       }
       break;
     case Heard::Kind::call_piece: hear_piece(heard, events); break;
@@ -170,9 +157,7 @@ std::string ProgramSteps::canonical_of(std::string_view arguments) const {
 
 void ProgramSteps::run(Step& step, const ProgramCall& call, int64_t now_us, StepEvents& events) {
   if (auto rest = step.pieces.finish(); !rest.empty()) {
-    std::string body;
-    json::Writer(body).begin_object().key("id").string(step.id).key("args").string(rest).end_object();
-    events.push_back({EventKind::call, with_subagent(std::move(body), step.subagent)});
+    events.push_back(events::Call{.id = step.id, .args = std::move(rest), .subagent = step.subagent});
   }
   if (!call.name.empty()) step.name = call.name;
   step.arguments = as_object(call.arguments);
@@ -180,8 +165,7 @@ void ProgramSteps::run(Step& step, const ProgramCall& call, int64_t now_us, Step
   step.is_running = true;
   step.began_us = now_us;
   events.push_back(
-      {EventKind::step,
-       with_subagent(runs::step_running(step.id, {step.call_id, step.name, step.arguments}), step.subagent)});
+      with_subagent(runs::step_running(step.id, {step.call_id, step.name, step.arguments}), step.subagent));
 }
 
 void ProgramSteps::hear_running(const Heard& heard, int64_t now_us, StepEvents& events) {
@@ -211,9 +195,7 @@ void ProgramSteps::hear_piece(const Heard& heard, StepEvents& events) {
   if (step == nullptr || step->is_running) return;
   const auto text = step->pieces.push(heard.text);
   if (text.empty()) return;
-  std::string body;
-  json::Writer(body).begin_object().key("id").string(step->id).key("args").string(text).end_object();
-  events.push_back({EventKind::call, with_subagent(std::move(body), step->subagent)});
+  events.push_back(events::Call{.id = step->id, .args = text, .subagent = step->subagent});
 }
 
 void ProgramSteps::hear_subagent(const Heard& heard, StepEvents& events) {
@@ -222,23 +204,20 @@ void ProgramSteps::hear_subagent(const Heard& heard, StepEvents& events) {
     if (found != subagents_.end()) return;
     subagents_.emplace(heard.subagent,
                        Subagent{heard.text, runs::ScrubbedText(secrets_), runs::ScrubbedText(secrets_)});
-    auto body = subagent_body(heard.subagent, heard.text, "started");
-    if (const auto* const step = find(heard.call.id)) body = with_member(std::move(body), "step_id", step->id);
-    events.push_back({EventKind::subagent, std::move(body)});
+    events::Subagent began{.id = heard.subagent, .name = heard.text, .status = events::SubagentStatus::started};
+    if (const auto* const step = find(heard.call.id)) began.step_id = step->id;
+    events.push_back(std::move(began));
     return;
   }
   if (found == subagents_.end()) return;
   for (const bool is_text : {true, false}) {
     auto rest = (is_text ? found->second.text : found->second.reasoning).finish();
-    if (rest.empty()) continue;
-    std::string body;
-    json::Writer writer(body);
-    writer.begin_object().key("id").string(found->first).key(is_text ? "text" : "reasoning").string(rest).end_object();
-    events.push_back({EventKind::subagent_text, std::move(body)});
+    if (!rest.empty()) events.push_back(words_of(found->first, is_text, std::move(rest)));
   }
-  auto body = subagent_body(found->first, found->second.name, heard.failed ? "failed" : "finished");
-  if (heard.failed) body = with_member(std::move(body), "error", heard.text);
-  events.push_back({EventKind::subagent, std::move(body)});
+  events::Subagent ended{.id = found->first, .name = found->second.name};
+  ended.status = heard.failed ? events::SubagentStatus::failed : events::SubagentStatus::finished;
+  if (heard.failed) ended.error = heard.text;
+  events.push_back(std::move(ended));
   subagents_.erase(found);
 }
 
@@ -246,12 +225,8 @@ void ProgramSteps::speak(const Heard& heard, StepEvents& events) {
   const auto found = subagents_.find(heard.subagent);
   if (found == subagents_.end()) return;
   const bool is_text = heard.kind == Heard::Kind::text;
-  const auto text = (is_text ? found->second.text : found->second.reasoning).push(heard.text);
-  if (text.empty()) return;
-  std::string body;
-  json::Writer writer(body);
-  writer.begin_object().key("id").string(found->first).key(is_text ? "text" : "reasoning").string(text).end_object();
-  events.push_back({EventKind::subagent_text, std::move(body)});
+  auto text = (is_text ? found->second.text : found->second.reasoning).push(heard.text);
+  if (!text.empty()) events.push_back(words_of(found->first, is_text, std::move(text)));
 }
 
 std::string ProgramSteps::claim(const ProgramCall& call, bool of_host, int64_t now_us, StepEvents& events) {
@@ -281,8 +256,7 @@ StepEvents ProgramSteps::print(std::string_view step_id, std::string_view text) 
 
 void ProgramSteps::print(Step& step, std::string text, StepEvents& events) {
   const auto emit = [&](std::string_view piece) {
-    events.push_back(
-        {EventKind::output, with_subagent(runs::printed_body(step.id, sandbox::Stream::out, piece), step.subagent)});
+    events.push_back(with_subagent(runs::printed(step.id, sandbox::Stream::out, piece), step.subagent));
   };
   if (step.printed_bytes > bounds_.output_bytes_max) return;
   const auto clean = step.output.push(std::move(text));
@@ -302,15 +276,13 @@ StepEvents ProgramSteps::end(std::string_view step_id, const runs::ToolAnswer& a
 
 void ProgramSteps::end(Step& step, const runs::ToolAnswer& answer, int64_t now_us, StepEvents& events) {
   if (auto rest = step.output.finish(); !rest.empty() && step.printed_bytes <= bounds_.output_bytes_max) {
-    events.push_back(
-        {EventKind::output, with_subagent(runs::printed_body(step.id, sandbox::Stream::out, rest), step.subagent)});
+    events.push_back(with_subagent(runs::printed(step.id, sandbox::Stream::out, rest), step.subagent));
   }
   runs::Excerpt excerpt(bounds_.result_chars_max);
   excerpt.append(runs::to_utf8(answer.text));
   const auto took_ms = step.used_ms + (now_us - step.began_us) / 1000;
   events.push_back(
-      {EventKind::step,
-       with_subagent(runs::step_ended(step.id, step.name, {excerpt.text(), answer.failed}, took_ms), step.subagent)});
+      with_subagent(runs::step_ended(step.id, step.name, {excerpt.text(), answer.failed}, took_ms), step.subagent));
   over_.push_back(step.call_id.empty() ? key_of(step.name, step.canonical) : step.call_id);
   if (over_.size() > over_max) over_.pop_front();
   std::erase_if(steps_, [&](const Step& one) { return &one == &step; });

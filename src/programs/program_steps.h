@@ -12,17 +12,14 @@
 #include <vector>
 
 #include "harness/harness.h"
+#include "model/event.h"
 #include "model/model.h"
 #include "runs/runs.h"
 #include "tools/tools.h"
 
 namespace sluice::programs {
 
-struct StepEvent {
-  model::EventKind kind = model::EventKind::log;
-  std::string body;
-};
-using StepEvents = std::vector<StepEvent>;
+using StepEvents = std::vector<model::EventData>;
 
 // One that was reported as running.
 struct OpenStep {

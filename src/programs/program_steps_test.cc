@@ -1,6 +1,7 @@
 // One call has one step, wherever it is heard of; and what rules make of a program's calls: H-5, H-6.
 #include <gtest/gtest.h>
 
+#include "model/event_codec.h"
 #include "programs/program_policy.h"
 #include "programs/program_steps.h"
 
@@ -18,27 +19,29 @@ Heard running(std::string id, std::string name, std::string arguments) {
 class ProgramStepsTest : public testing::Test {
  protected:
   ProgramSteps steps{{.output_bytes_max = 100, .result_chars_max = 100}, nullptr};
-  StepEvents events;
+  StepEvents reported;
 };
+
+std::string body_of(const model::EventData& event) { return model::encode(event, {}).body; }
 
 TEST_F(ProgramStepsTest, H_6_A_call_at_the_bridge_joins_the_oldest_step_of_the_same_name_and_arguments) {
   EXPECT_EQ(steps.hear(running("c1", "lookup", R"({"a":1,"b":2})"), 0).size(), 1u);
   EXPECT_EQ(steps.hear(running("c2", "lookup", R"({"a":1,"b":2})"), 0).size(), 1u);
-  EXPECT_EQ(steps.claim({"", "lookup", R"({"b":2, "a":1})"}, true, 0, events), "step_1");
-  EXPECT_EQ(steps.claim({"", "lookup", R"({"b":2, "a":1})"}, true, 0, events), "step_2");
-  EXPECT_TRUE(events.empty());
-  EXPECT_EQ(steps.claim({"", "lookup", R"({"b":2, "a":1})"}, true, 0, events), "step_3")
+  EXPECT_EQ(steps.claim({"", "lookup", R"({"b":2, "a":1})"}, true, 0, reported), "step_1");
+  EXPECT_EQ(steps.claim({"", "lookup", R"({"b":2, "a":1})"}, true, 0, reported), "step_2");
+  EXPECT_TRUE(reported.empty());
+  EXPECT_EQ(steps.claim({"", "lookup", R"({"b":2, "a":1})"}, true, 0, reported), "step_3")
       << "the stream knows nothing of it";
-  EXPECT_EQ(events.size(), 1u);
+  EXPECT_EQ(reported.size(), 1u);
 }
 
 TEST_F(ProgramStepsTest, H_6_The_bridge_may_hear_of_a_call_first_and_even_be_done_with_it) {
-  EXPECT_EQ(steps.claim({"", "lookup", "{}"}, true, 0, events), "step_1");
+  EXPECT_EQ(steps.claim({"", "lookup", "{}"}, true, 0, reported), "step_1");
   EXPECT_TRUE(steps.hear(running("c1", "lookup", "{}"), 0).empty());
   EXPECT_EQ(steps.end("step_1", {.text = "found"}, 5'000).size(), 1u);
   EXPECT_TRUE(steps.hear({.kind = Heard::Kind::call_ended, .text = "found", .call = {.id = "c1"}}, 0).empty());
 
-  EXPECT_EQ(steps.claim({"", "lookup", "{}"}, true, 0, events), "step_2");
+  EXPECT_EQ(steps.claim({"", "lookup", "{}"}, true, 0, reported), "step_2");
   EXPECT_EQ(steps.end("step_2", {.text = "found"}, 0).size(), 1u);
   EXPECT_TRUE(steps.hear(running("c2", "lookup", "{}"), 0).empty());
   EXPECT_EQ(steps.hear(running("c3", "lookup", "{}"), 0).size(), 1u) << "another one";
@@ -46,21 +49,21 @@ TEST_F(ProgramStepsTest, H_6_The_bridge_may_hear_of_a_call_first_and_even_be_don
 
 TEST_F(ProgramStepsTest, A_call_that_both_name_by_its_id_is_one) {
   steps.hear(running("c1", "lookup", R"({"a":1})"), 0);
-  EXPECT_EQ(steps.claim({"c1", "lookup", R"({"a":2})"}, true, 0, events), "step_1");
+  EXPECT_EQ(steps.claim({"c1", "lookup", R"({"a":2})"}, true, 0, reported), "step_1");
   EXPECT_TRUE(steps.hear({.kind = Heard::Kind::call_ended, .call = {.id = "c1"}}, 0).empty()) << "we end it";
   EXPECT_TRUE(steps.is_any_at_work());
 }
 
 TEST_F(ProgramStepsTest, Arguments_that_are_no_object_are_reported_as_one) {
   const auto events = steps.hear(running("c1", "Bash", "ls"), 0);
-  EXPECT_EQ(events[0].body, R"({"id":"step_1","name":"Bash","status":"running","args":{"input":"ls"}})");
+  EXPECT_EQ(body_of(events[0]), R"({"id":"step_1","name":"Bash","status":"running","args":{"input":"ls"}})");
 }
 
 TEST_F(ProgramStepsTest, A_call_that_was_never_whole_is_reported_as_failed) {
   steps.hear({.kind = Heard::Kind::call_began, .call = {"c1", "Bash", ""}}, 0);
   const auto events = steps.break_off("it ended", 0);
   ASSERT_EQ(events.size(), 2u);
-  EXPECT_EQ(events[1].body, R"({"id":"step_1","name":"Bash","status":"failed","error":"it ended","durationMs":0})");
+  EXPECT_EQ(body_of(events[1]), R"({"id":"step_1","name":"Bash","status":"failed","error":"it ended","durationMs":0})");
 }
 
 TEST_F(ProgramStepsTest, Another_process_continues_the_steps_of_the_one_before) {
@@ -70,8 +73,8 @@ TEST_F(ProgramStepsTest, Another_process_continues_the_steps_of_the_one_before) 
   other.take_up(steps.open_steps(), steps.count(), 9'000'000);
   EXPECT_TRUE(other.hear(running("d1", "Bash", R"({"command":"a"})"), 9'000'000).empty());
   const auto events = other.hear({.kind = Heard::Kind::call_ended, .text = "x", .call = {.id = "d1"}}, 10'000'000);
-  EXPECT_EQ(events[0].body, R"({"id":"step_1","name":"Bash","status":"succeeded","result":"x","durationMs":4000})");
-  EXPECT_EQ(other.claim({"d2", "Bash", "{}"}, false, 0, events), "step_2");
+  EXPECT_EQ(body_of(events[0]), R"({"id":"step_1","name":"Bash","status":"succeeded","result":"x","durationMs":4000})");
+  EXPECT_EQ(other.claim({"d2", "Bash", "{}"}, false, 0, reported), "step_2");
 }
 
 TEST(ProgramSteps, A_call_that_is_written_anew_after_the_wait_continues_its_step) {
@@ -82,7 +85,7 @@ TEST(ProgramSteps, A_call_that_is_written_anew_after_the_wait_continues_its_step
   EXPECT_TRUE(other.hear(running("d1", "Bash", R"({"command":"a"})"), 0).empty());
   const auto events = other.hear({.kind = Heard::Kind::call_ended, .text = "x", .call = {.id = "d1"}}, 0);
   ASSERT_EQ(events.size(), 1U);
-  EXPECT_NE(events[0].body.find("step_1"), std::string::npos);
+  EXPECT_NE(body_of(events[0]).find("step_1"), std::string::npos);
   EXPECT_EQ(other.hear({.kind = Heard::Kind::call_began, .call = {.id = "d2", .name = "Bash"}}, 0).size(), 1U);
 }
 

@@ -12,7 +12,6 @@ namespace sluice::programs {
 
 using harness::Answer;
 using harness::Heard;
-using model::EventKind;
 using model::Slug;
 
 namespace {
@@ -38,8 +37,7 @@ ProgramWork::ProgramWork(std::shared_ptr<const agents::Shared> shared, const Pro
              dispatch_.secrets),
       filler_(context_, dispatch_, output_,
               [this](std::string what) {
-                output_.emit(EventKind::log,
-                             runs::log_body("warn", "No filler from the small model: " + runs::to_utf8(what)));
+                output_.emit(runs::log_line("warn", "No filler from the small model: " + runs::to_utf8(what)));
               }),
       launch_(context_, options_, dispatch_, std::move(makers)),
       events_({context_.loop(), output_, steps_, filler_}, agent_type(), *this),
@@ -105,9 +103,7 @@ void ProgramWork::open_box() {
 void ProgramWork::open_toolbox() {
   parts_.toolbox = tools::make_toolbox(context_.tools(), dispatch_, parts_.session.get());
   parts_.toolbox->open(
-      [this](std::string_view level, std::string words) {
-        output_.emit(EventKind::log, runs::log_body(level, runs::to_utf8(words)));
-      },
+      [this](std::string_view level, std::string words) { output_.emit(runs::log_line(level, runs::to_utf8(words))); },
       [this] { write_files(); });
 }
 
@@ -413,9 +409,7 @@ void ProgramWork::resume_program() {
 // The process is given time to end by itself: what it still writes to its home belongs to the session.
 void ProgramWork::finish_turn() {
   const auto gave_up = "The agent program ended its turn without another word after this: ";
-  if (!events_.refusal().empty() &&
-      !events_.emit_steps({{EventKind::log, runs::log_body("warn", gave_up + events_.refusal())}}))
-    return;
+  if (!events_.refusal().empty() && !events_.emit_steps({runs::log_line("warn", gave_up + events_.refusal())})) return;
   phase_ = Phase::ending;
   silence_.stop();
   calls_.end_turn();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "dispatch/envelope.h"
+#include "model/event_codec.h"
 
 namespace sluice::runs {
 
@@ -38,11 +39,13 @@ void EventOutput::say(EventKind kind, std::string text) {
   give({.kind = kind, .at = loop_.now(), .body = std::move(text)});
 }
 
-void EventOutput::emit(EventKind kind, std::string body) {
+void EventOutput::emit(const model::EventData& event) {
   const auto alive = lifeline_.watch();
   flush();
   if (alive.expired()) return;
-  give({.kind = kind, .at = loop_.now(), .body = scrubbed_json(secrets_, std::move(body))});
+  auto encoded = model::encode(event, loop_.now());
+  encoded.body = scrubbed_json(secrets_, std::move(encoded.body));
+  give(std::move(encoded));
 }
 
 void EventOutput::emit_phase(std::string_view phase, std::string_view words, int64_t duration_ms) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dispatch/dispatch.h"
+#include "model/event.h"
 #include "model/model.h"
 #include "runs/lifeline.h"
 #include "runs/replay.h"
@@ -25,20 +26,19 @@ class EventOutput {
   // called.
   EventOutput(world::Loop& loop, SharedSecrets secrets, dispatch::DispatchListener& listener);
 
-  // What was emitted in a life before this one, and is not emitted again.
+  // What was emitted before a restart, and is not emitted again.
   void skip(Replay replay) { replay_ = std::move(replay); }
   const Replay& replay() const { return replay_; }
   // The model did not say again what it said.
   bool has_diverged() const { return has_diverged_; }
 
   void speak(model::EventKind kind, std::string text);
-  // `body` is JSON.
-  void emit(model::EventKind kind, std::string body);
+  void emit(const model::EventData& event);
   void emit_phase(std::string_view phase, std::string_view words, int64_t duration_ms);
-  // What was held back: nothing more of it comes for now.
+  // Emits what was held back: no more of its stream comes for now.
   void flush();
 
-  // While a human is waited for, nothing is emitted; events wait, and follow afterwards in their order.
+  // While the run waits for a human, events are kept, and go_on() emits them in their order.
   void pause() { is_paused_ = true; }
   void go_on();
 

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "runs/base_url.h"       // IWYU pragma: export
-#include "runs/event_bodies.h"   // IWYU pragma: export
 #include "runs/event_output.h"   // IWYU pragma: export
 #include "runs/lifeline.h"       // IWYU pragma: export
 #include "runs/off_loop.h"       // IWYU pragma: export
@@ -14,5 +13,6 @@
 #include "runs/paragraphs.h"     // IWYU pragma: export
 #include "runs/replay.h"         // IWYU pragma: export
 #include "runs/run_clock.h"      // IWYU pragma: export
+#include "runs/run_events.h"     // IWYU pragma: export
 #include "runs/scrubbed_text.h"  // IWYU pragma: export
 #include "runs/text_lines.h"     // IWYU pragma: export

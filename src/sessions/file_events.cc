@@ -7,7 +7,6 @@
 
 namespace sluice::sessions {
 
-using model::EventKind;
 using workspace::FileNews;
 
 namespace {
@@ -35,8 +34,8 @@ void FileEvents::report(std::vector<FileNews> news) {
   if (core_.host.file_notifier) core_.host.file_notifier->notify(core_.dispatch.run, news, core_.clock.now());
   for (const auto& piece : news) {
     const bool is_overflow = piece.kind == FileNews::Kind::overflow;
-    auto body = is_overflow ? runs::overflow_body() : runs::file_body(piece, core_.clock.now());
-    if (!core_.emit(is_overflow ? EventKind::custom : EventKind::file, std::move(body))) return;
+    if (!(is_overflow ? core_.emit(runs::overflow_event()) : core_.emit(runs::file_event(piece, core_.clock.now()))))
+      return;
   }
 }
 
@@ -46,7 +45,7 @@ bool FileEvents::report_rest() {
   if (counted_ == 0) return true;
   const std::vector<FileNews> overflow = {{.kind = FileNews::Kind::overflow}};
   if (core_.host.file_notifier) core_.host.file_notifier->notify(core_.dispatch.run, overflow, core_.clock.now());
-  return core_.emit(EventKind::custom, runs::more_files_body(std::exchange(counted_, 0)));
+  return core_.emit(runs::more_files_event(std::exchange(counted_, 0)));
 }
 
 }  // namespace sluice::sessions

@@ -10,7 +10,6 @@
 
 namespace sluice::sessions {
 
-using model::EventKind;
 using model::Slug;
 
 namespace {
@@ -127,12 +126,10 @@ void SandboxSession::run_in_background(std::string step_id, sandbox::Command com
 }
 
 void SandboxSession::on_sandbox_printed(const std::string& step_id, sandbox::Stream stream, std::string text) {
-  core_.emit(EventKind::output, runs::printed_body(step_id, stream, text));
+  core_.emit(runs::printed(step_id, stream, text));
 }
 
-void SandboxSession::on_sandbox_request(egress::RequestRecord record) {
-  core_.emit(EventKind::egress, egress::to_json(record));
-}
+void SandboxSession::on_sandbox_request(egress::RequestRecord record) { core_.emit(egress::event_of(record)); }
 
 void SandboxSession::hold(Callback<void()> done) {
   holding_.hold([this, done = std::move(done)]() mutable {

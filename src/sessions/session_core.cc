@@ -8,7 +8,6 @@
 
 namespace sluice::sessions {
 
-using model::EventKind;
 using model::Slug;
 
 SessionCore::SessionCore(const Host& its_host, world::Loop& its_clock, const dispatch::Dispatch& its_dispatch,
@@ -26,9 +25,9 @@ SessionCore::SessionCore(const Host& its_host, world::Loop& its_clock, const dis
       ready_us(clock.monotonic_us()),
       file_work(clock, host.options.keep_ms_max) {}
 
-bool SessionCore::emit(EventKind kind, std::string body) {
+bool SessionCore::emit(const model::EventData& event) {
   const auto alive = lifeline.watch();
-  output.emit(kind, std::move(body));
+  output.emit(event);
   return !alive.expired();
 }
 

@@ -40,7 +40,7 @@ struct SessionCore {
   SessionCore& operator=(const SessionCore&) = delete;
 
   // False when the listener dropped the session, as from everything here that reports.
-  bool emit(model::EventKind kind, std::string body);
+  bool emit(const model::EventData& event);
   // `words`: what the phase that ends here did.
   bool end_phase(std::string_view phase, std::string_view words);
   void fail(model::Slug slug, std::string detail);

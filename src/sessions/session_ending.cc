@@ -14,7 +14,6 @@
 
 namespace sluice::sessions {
 
-using model::EventKind;
 using model::Slug;
 
 namespace {
@@ -107,7 +106,7 @@ void SessionEnding::begin(std::string text, bool was_open, Callback<void()> done
   // What background processes had under way ends here, and belongs into the run's egress log.
   if (auto* outlet = core_.live->outlet()) {
     for (auto& record : outlet->break_off()) {
-      if (!core_.emit(EventKind::egress, egress::to_json(record))) return;
+      if (!core_.emit(egress::event_of(record))) return;
     }
   }
   if (keeps_sandbox()) return look_for_changes();
@@ -130,17 +129,16 @@ void SessionEnding::report_kept_diff(Callback<void()> done) {
       },
       [this](const Result<workspace::Diff>& diff) {
         // Nothing is lost: the answer is there, and the workspace stays as it was.
-        const bool goes_on =
-            diff ? report_diffs("", diff.value().text)
-                 : core_.emit(EventKind::log, runs::log_body("warn", "There is no diff: " + diff.error().what));
+        const bool goes_on = diff ? report_diffs("", diff.value().text)
+                                  : core_.emit(runs::log_line("warn", "There is no diff: " + diff.error().what));
         if (goes_on) std::exchange(done_, nullptr)();
       });
 }
 
 // False when the listener dropped this.
 bool SessionEnding::report_diffs(const std::optional<std::string>& own, const std::string& all) {
-  if (own && *own != all && !core_.emit(EventKind::custom, runs::run_diff_body(runs::to_utf8(*own)))) return false;
-  return all.empty() || core_.emit(EventKind::diff, runs::diff_body(runs::to_utf8(all)));
+  if (own && *own != all && !core_.emit(runs::run_diff_event(runs::to_utf8(*own)))) return false;
+  return all.empty() || core_.emit(runs::diff_event(runs::to_utf8(all)));
 }
 
 // It changed something, waited, and needed no sandbox any more.
@@ -203,7 +201,7 @@ void SessionEnding::report_changes(Made made) {
   const auto& own = made.own_diff.value();
   if (!report_diffs(own ? std::optional(own->text) : std::nullopt, made.diff.value().text)) return;
   for (const auto& why : made.assets.value().left_out) {
-    if (!core_.emit(EventKind::log, runs::log_body("warn", "Not handed back: " + runs::to_utf8(why)))) return;
+    if (!core_.emit(runs::log_line("warn", "Not handed back: " + runs::to_utf8(why)))) return;
   }
   hand_back(std::move(made.assets).take());
 }
@@ -221,7 +219,7 @@ void SessionEnding::hand_back(workspace::Assets assets) {
           return core_.fail(Slug::writeback_failed,
                             "The run's files could not be handed back: " + taken.error().what + ".");
         }
-        if (!taken.value().empty() && !core_.emit(EventKind::custom, runs::assets_body(taken.value()))) return;
+        if (!taken.value().empty() && !core_.emit(runs::assets_event(taken.value()))) return;
         if (core_.end_phase("writeback", words)) draft();
       });
 }

@@ -9,7 +9,6 @@
 
 namespace sluice::sessions {
 
-using model::EventKind;
 using model::Slug;
 
 namespace {
@@ -98,7 +97,7 @@ void SessionOpening::fetch_repository() {
   repository_fetch_ = std::make_unique<RepositoryFetch>(
       core_.host.options, core_.dispatch,
       RepositoryFetch::Needs{*core_.host.sandbox, *core_.workers, core_.host.loop, core_.host.egress},
-      [this](std::string remark) { core_.emit(EventKind::log, runs::log_body("info", runs::to_utf8(remark))); },
+      [this](std::string remark) { core_.emit(runs::log_line("info", runs::to_utf8(remark))); },
       [this](Result<workspace::Layers> layers) {
         const auto& url = core_.dispatch.materials.repository->url;
         if (!layers) {
@@ -176,8 +175,8 @@ void SessionOpening::put_files(Callback<void()> then) {
 void SessionOpening::watch_files() {
   if (core_.host.options.watch_files) {
     const auto watched = core_.live->watch_files();
-    if (!watched && !core_.emit(EventKind::log, runs::log_body("warn", "Files are not watched: " +
-                                                                           runs::to_utf8(watched.error().what)))) {
+    if (!watched &&
+        !core_.emit(runs::log_line("warn", "Files are not watched: " + runs::to_utf8(watched.error().what)))) {
       return;
     }
   }
@@ -206,7 +205,7 @@ void SessionOpening::run_setup() {
 void SessionOpening::on_printed(sandbox::Stream, std::string text) {
   if (core_.state.were_open) return;  // in a sandbox that was opened again: it was emitted the first time
   while (text.ends_with('\n')) text.pop_back();
-  if (!text.empty()) core_.emit(EventKind::log, runs::log_body("info", text));
+  if (!text.empty()) core_.emit(runs::log_line("info", text));
 }
 
 void SessionOpening::on_ended(sandbox::Exit exit, std::string printed) {

@@ -8,8 +8,6 @@
 
 namespace sluice::tools {
 
-using model::EventKind;
-
 namespace {
 
 constexpr std::size_t named_paths_max = 5;
@@ -60,7 +58,7 @@ void CallRound::next() {
   state_.step_id = "step_" + std::to_string(++needs_.step_count);
   state_.step_used_ms = 0;
   began_us_ = needs_.context.loop.monotonic_us();
-  if (!emit(EventKind::step, runs::step_running(state_.step_id, call()))) return;
+  if (!emit(runs::step_running(state_.step_id, call()))) return;
   // Once one step is known, the run's work is not done a second time.
   if (needs_.dispatch.witness == nullptr || needs_.step_count > 1) return begin_call();
   needs_.dispatch.witness->see([this, alive = lifeline_.watch()] {
@@ -73,7 +71,7 @@ void CallRound::begin_call() {
   if (is_host_call()) return obey_policy();
   if (needs_.session == nullptr || !is_sandbox_tool(call().name)) {
     const auto warning = "The model called the tool " + call().name + ", which does not exist.";
-    if (!emit(EventKind::log, runs::log_body("warn", warning))) return;
+    if (!emit(runs::log_line("warn", warning))) return;
     return answer({.text = "There is no tool named " + call().name + ". Go on without it.", .failed = true});
   }
   auto plan = plan_sandbox_tool(call(), needs_.context.limits);
@@ -236,7 +234,7 @@ void CallRound::note_changed(const std::vector<std::string>& paths) {
 // ── how calls end ───────────────────────────────────────────────────────────────────────────────
 
 void CallRound::on_printed(sandbox::Stream stream, std::string text) {
-  emit(EventKind::output, runs::printed_body(state_.step_id, stream, text));
+  emit(runs::printed(state_.step_id, stream, text));
 }
 
 void CallRound::on_ended(sandbox::Exit exit, std::string printed) {
@@ -267,7 +265,7 @@ bool CallRound::record(runs::ToolAnswer answer) {
 
 bool CallRound::end_step(const runs::ToolAnswer& answer) {
   const auto took_ms = state_.step_used_ms + (needs_.context.loop.monotonic_us() - began_us_) / 1000;
-  return emit(EventKind::step, runs::step_ended(std::exchange(state_.step_id, {}), call().name, answer, took_ms));
+  return emit(runs::step_ended(std::exchange(state_.step_id, {}), call().name, answer, took_ms));
 }
 
 void CallRound::break_off(const std::string& why) {
@@ -278,24 +276,22 @@ void CallRound::break_off(const std::string& why) {
     return;
   }
   for (const auto& item : std::exchange(state_.items, {})) {
-    if (!emit(EventKind::step, runs::step_ended(item.call->id, item.call->name, broken, state_.step_used_ms))) return;
+    if (!emit(runs::step_ended(item.call->id, item.call->name, broken, state_.step_used_ms))) return;
   }
 }
 
-bool CallRound::emit(EventKind kind, std::string body) {
+bool CallRound::emit(const model::EventData& event) {
   const auto alive = lifeline_.watch();
-  needs_.output.emit(kind, std::move(body));
+  needs_.output.emit(event);
   return !alive.expired();
 }
 
 // ── calls that are carried out elsewhere: by tools of the host, or by the client while the round waits ──
 
-void CallRound::on_host_custom(std::string_view name, std::string_view value) {
-  emit(EventKind::custom, runs::custom_body(name, value));
-}
+void CallRound::on_host_custom(std::string_view name, std::string_view value) { emit(runs::custom_event(name, value)); }
 
 void CallRound::on_host_output(std::string_view text) {
-  emit(EventKind::output, runs::printed_body(state_.step_id, sandbox::Stream::out, text));
+  emit(runs::printed(state_.step_id, sandbox::Stream::out, text));
 }
 
 void CallRound::ask_client() {
@@ -309,7 +305,7 @@ void CallRound::ask_client() {
     const bool is_allowed = rule_on_host_call(needs_.dispatch.agent.policy, also).effect == model::Effect::allow;
     if (!is_allowed || !needs_.toolbox.is_of_client(also.name)) break;
     const auto id = "step_" + std::to_string(++needs_.step_count);
-    if (!emit(EventKind::step, runs::step_running(id, also))) return;
+    if (!emit(runs::step_running(id, also))) return;
     request.items.push_back(client_item(id, also));
   }
   request.reason = reason_for(request.items.size());
@@ -339,7 +335,7 @@ bool CallRound::tell_unknown(const std::vector<model::RequestedItem>& items,
     if (std::ranges::any_of(items, is_its)) continue;
     const auto id = std::string(runs::utf8_prefix(result.call_id, shown_id_bytes_max));
     const auto warning = "The client gave a result for \"" + id + "\", which waits for none; it is ignored.";
-    if (!emit(EventKind::log, runs::log_body("warn", warning))) return false;
+    if (!emit(runs::log_line("warn", warning))) return false;
   }
   return true;
 }

@@ -86,7 +86,7 @@ class CallRound final : private sessions::CommandListener, private HostCallListe
   // False when the listener dropped this.
   bool record(runs::ToolAnswer answer);
   bool end_step(const runs::ToolAnswer& answer);
-  bool emit(model::EventKind kind, std::string body);
+  bool emit(const model::EventData& event);
   const models::ToolCall& call() const { return state_.calls[state_.results.size()]; }
   bool is_host_call() const { return needs_.toolbox.has(call().name); }
   bool is_waiting() const { return state_.asked != Asked::nothing; }
