@@ -25,7 +25,7 @@ struct HistoryTurn {
   Timestamp at;  // all zero: not known
 };
 
-// ── what an agent is given to work with (I-25) ──
+// ── materials of an agent (I-25) ──
 struct RepositoryUse {
   std::string id;
   std::string url;
@@ -43,7 +43,7 @@ struct SkillUse {
 
 // A file that is put into the workspace before the work begins.
 struct FileUse {
-  std::string name;    // its place below `attachments/`, one plain name
+  std::string name;    // below `attachments/`, one plain name
   std::string sha256;  // 64 hexadecimal digits
   int64_t size_bytes = 0;
 };
@@ -61,7 +61,7 @@ struct Asset {
   std::string bytes;
 };
 
-// What became of one.
+// A returned file that was stored.
 struct KeptAsset {
   std::string id;
   std::string name;
@@ -70,24 +70,24 @@ struct KeptAsset {
 };
 
 // The workspace's API as the run may use it: `base_url` is the workspace's, `token` the run's own. Only egress and the
-// runner may see the token; nothing in a box does.
+// runner may see the token; no sandbox gets it.
 struct WorkspaceAccess {
-  std::string base_url;  // empty: there is none
+  std::string base_url;  // empty: the run has no access
   std::string token;
-  model::WorkspaceUse use = model::WorkspaceUse::none;  // what the token is good for
+  model::WorkspaceUse use = model::WorkspaceUse::none;  // what the token permits
 };
 
-// Where a dispatch gets what it names, and where it hands back what it made: the server itself, or
-// the workspace at the other end of the one-time tokens. Answers come on the loop's thread, never
-// from inside the call; dropping the dispatch drops the question.
+// The source of what a dispatch names, and the destination of the files that it returns: the server itself, or the
+// workspace that issued the one-time tokens. Answers come on the loop's thread, never from inside the call, and not
+// after the dispatch is dropped.
 class Supplies {
  public:
   virtual ~Supplies() = default;
-  // The bundle, a gzipped tar. Whoever asks checks its digest.
+  // The bundle, a gzipped tar. The caller checks its digest.
   virtual void skill_bundle(const SkillUse& skill, Callback<void(Result<std::string>)> done) = 0;
-  // Its bytes. Whoever asks checks their digest.
+  // Its bytes. The caller checks their digest.
   virtual void file(const FileUse& file, Callback<void(Result<std::string>)> done) = 0;
-  // False: files are not wanted back, so they are not even collected.
+  // False: no files are to be returned, so they are not even collected.
   virtual bool wants_assets() const = 0;
   // All or nothing. `result` is the final text.
   virtual void take_assets(std::vector<Asset> assets, std::string result,
@@ -99,69 +99,69 @@ inline bool is_program(const model::Agent& agent) { return agent.kit.agent_type 
 // Where agent programs keep their state in the sandbox. No event reports it, and it is neither compared nor returned.
 inline constexpr std::string_view program_state_dir = "/workspace/.sluice";
 
-// Whoever would have the work done elsewhere if it were lost, as long as it knows of nothing that was done.
+// Repeats the work elsewhere if this runner is lost, unless it has seen that something was done that must not be done
+// twice.
 class Witness {
  public:
   virtual ~Witness() = default;
-  // `seen` when all that was told so far is known where it outlives this process; never, if nobody hears it. Not from
-  // inside.
+  // Calls `seen` when the events so far are known where they outlive this process; never, if their receiver is gone.
+  // Not from inside.
   virtual void see(Callback<void()> seen) = 0;
 };
 
-// The phase before an agent program is started, which does as it likes then. Told only to a witness.
+// The phase before an agent program is started, whose acts cannot be undone. Reported only where there is a witness.
 inline constexpr std::string_view launch_phase = "launch";
 bool is_launch(const model::RunEvent& event);
 
 // One piece of work: answer `prompt`.
 struct Dispatch {
   model::RunId run;
-  model::ConversationId conversation;  // whose workspace it goes on with; all zero: nobody's
+  model::ConversationId conversation;  // whose workspace it continues; all zero: it begins with an empty one
   model::Agent agent;
   Materials materials;
-  std::shared_ptr<Supplies> supplies;  // null: there are no skills, and no files are wanted back
+  std::shared_ptr<Supplies> supplies;  // null: there are no skills, and no files are returned
   std::vector<HistoryTurn> history;    // before the prompt, oldest first
   std::string prompt;
   int64_t max_rounds = 0;  // of model calls that end in tool calls; 0: as many as the runner allows
   bool filler = false;
   std::string traceparent;  // W3C; empty: none
-  model::RunExtras extras;  // what the message brought along
+  model::RunExtras extras;  // of the message
 
-  WorkspaceAccess workspace;  // how the box reaches the workspace's API
+  WorkspaceAccess workspace;  // how the sandbox reaches the workspace's API
 
   std::shared_ptr<vault::Secrets> secrets;  // in reach of the run; null: none
-  // Waited for before the first thing is done that must not be done twice; null: nobody needs to know.
+  // Awaited before the first act that must not be repeated; null: the work is never repeated elsewhere.
   std::shared_ptr<Witness> witness;
-  bool may_ask = false;  // a human can be asked; otherwise what must be asked for is refused
-  // Whether the box stays when the run ends or waits for a human; the conversation's next run goes on in it.
+  bool may_ask = false;  // a human can be asked; otherwise what needs approval is refused
+  // Whether the sandbox stays when the run ends or waits for a human. The conversation's next run continues in it.
   bool keeps_box = false;
 
-  // When a parked run goes on without the Work that raised its gate: what Gate::checkpoint said. The
-  // gate was approved.
+  // The Gate::checkpoint of a parked run that continues without the Work that raised its gate. The gate was approved.
   std::string checkpoint;
   std::vector<model::ClientResult> results;  // that came with the approval: of the client's own tools
 
-  // When the work is taken up again, by a restarted server or by another runner than the one that was lost: what the
-  // journal shows was told already. The agent goes on right after it.
+  // When the work continues on a restarted server, or on another runner than the one that was lost: what the journal
+  // has of its words. The agent continues right after them.
   bool resumed = false;
   std::string told_text;
   std::string told_reasoning;
-  // The last `mark` of the journal: the work may still be going on elsewhere, and is heard on from there instead of
-  // being begun anew. Only where Dispatcher::can_reattach(mark).
+  // The last `mark` of the journal: the work may still be running elsewhere, and its events are read from there on
+  // instead of beginning it anew. Only where Dispatcher::can_reattach(mark).
   std::string mark;
 };
 
-// The work cannot go on without a human.
+// The work cannot continue without a human.
 struct Gate {
   std::string reason;
   std::vector<model::RequestedItem> items;
   int64_t lifetime_seconds = 0;  // 0: as long as the server lets approvals wait
-  std::string checkpoint;        // JSON: from where another Work, perhaps of another server, can go on
-  // True: the Work waits with its box for go_on(). False: its workspace is kept, its box proven gone,
-  // and the Work is over.
+  std::string checkpoint;        // JSON, from which another Work, perhaps of another server, can continue
+  // True: the Work waits with its sandbox for go_on(). False: its workspace is kept, its sandbox proven gone, and the
+  // Work is over.
   bool keeps_box = false;
 };
 
-// What a dispatch hears. on_finished(), on_failed() or on_gate() without a box ends it.
+// Receives the events of a dispatch. on_finished(), on_failed() or on_gate() without a sandbox ends it.
 class DispatchListener {
  public:
   virtual ~DispatchListener() = default;
@@ -174,33 +174,33 @@ class DispatchListener {
   virtual void on_gate(Gate gate) = 0;
 };
 
-// Work in progress. Dropping it ends the work at once; the listener hears nothing more.
+// Work in progress. Dropping it ends the work at once; the listener is not called any more.
 class Work {
  public:
   virtual ~Work() = default;
-  // Ends it, and says when nothing of it is left: no process, no box. The listener hears nothing
-  // more. Not called twice; `gone` never comes from inside.
+  // Ends it, and calls `gone` when nothing of it is left: no process, no sandbox. The listener is not called any more.
+  // Not called twice; `gone` never comes from inside.
   virtual void stop(Callback<void()> gone) = 0;
   // Its gate was approved; secrets that came with it are in Dispatch::secrets. Only while it waits.
   virtual void go_on(std::vector<model::ClientResult> results) = 0;
-  // Whoever listens has no room for more: nothing more is begun that would tell much, until told otherwise. What is
-  // under way may still be told.
+  // While the listener has no room for more events, nothing is begun that would report much. Work that is under way may
+  // still report.
   virtual void hold_back(bool /*held*/) {}
-  // This server may have lost the run to another: nothing is begun, what runs in a sandbox here stands still, and so
-  // does the time that counts against the run; until told otherwise. Work on a runner goes on: nothing of it is lost.
+  // While this server may have lost the run to another one, nothing is begun, sandboxes here stand still, and so does
+  // the time that counts against the run. Work on a runner continues: none of it is lost.
   virtual void suspend(bool /*suspended*/) {}
-  // All that was told up to and including this mark is in the journal.
+  // All events up to and including this mark are in the journal.
   virtual void written(std::string_view /*mark*/) {}
 };
 
-// A run for whose going on after a gate something is kept.
+// A run that waits at a gate, and for whose continuation something is kept.
 struct ParkedRun {
   model::RunId run;
   model::ConversationId conversation;
   bool operator==(const ParkedRun&) const = default;
 };
 
-// What is kept for a conversation's next run.
+// A workspace that is kept for a conversation's next run.
 struct KeptWorkspace {
   model::ConversationId conversation;
   int64_t bytes = 0;  // of the disk
@@ -214,35 +214,35 @@ class Dispatcher {
   // `listener` must outlive the Work. No callback comes from inside dispatch().
   [[nodiscard]] virtual std::unique_ptr<Work> dispatch(Dispatch dispatch, DispatchListener& listener) = 0;
 
-  // Can work whose journal shows `told_text`, and nothing that was done, go on right after it? True when nothing was
-  // told yet, or the agent's loop is ours: its model is told what it said, and says the rest.
+  // Whether work can continue whose journal has this text, and no act. True when the text is empty, or the agent's loop
+  // is Sluice's own: its model gets what it said, and says the rest.
   virtual bool can_resume(const model::Agent& agent, std::string_view told_text) const = 0;
 
-  // Can work with this mark be heard on, if whoever does it still lives? Whether it does, the dispatch will tell.
+  // Whether the events of work with this mark can be read on, provided that its runner still lives. The dispatch finds
+  // out whether it does.
   virtual bool can_reattach(std::string_view /*mark*/) const { return false; }
 
   // False when the agent's model looks only at the last message, so the history need not be read.
   virtual bool reads_history(const model::Agent& agent) const = 0;
 
-  // A conversation's box that was kept is wanted no more: it is killed. No harm if there is none, or if a run is
-  // using it: then it goes with the run.
+  // Kills a conversation's kept sandbox, if there is one. If a run is using it, it goes with the run.
   virtual void release(model::ConversationId conversation) = 0;
-  // A parked run ended at its gate: what was kept for its going on is removed.
+  // A parked run ended at its gate: what was kept for its continuation is removed.
   virtual void forget_parked(model::RunId run, model::ConversationId conversation) = 0;
-  // Whatever is kept here, by this server or by those that were here before it. What cannot be read is left out. `done`
+  // All runs for which something is kept here, by this server or by earlier ones. Unreadable ones are left out. `done`
   // may come from inside.
   virtual void list_parked(Callback<void(std::vector<ParkedRun>)> done) { done({}); }
   // ── workspaces that are kept between runs ──
-  // All that are kept here, by this server or by those that were here before it. `done` may come from inside.
+  // All that are kept here, by this server or by earlier ones. `done` may come from inside.
   virtual void list_workspaces(Callback<void(std::vector<KeptWorkspace>)> done) { done({}); }
-  // Whose such a workspace is: it counts for that tenant.
+  // Counts a kept workspace for its tenant.
   virtual void count_workspace(const KeptWorkspace& /*kept*/, model::TenantId /*tenant*/) {}
   // The conversation has no next run. Nothing happens while a run of it is at work here.
   virtual void remove_workspace(model::ConversationId /*conversation*/) {}
 
-  // Whether it has boxes of its own, so that a conversation can keep one.
+  // Whether it has sandboxes of its own, so that a conversation can keep one.
   virtual bool keeps_boxes() const = 0;
-  // Boxes that wait for work.
+  // Sandboxes that wait for work.
   virtual int warm_available() const = 0;
 };
 

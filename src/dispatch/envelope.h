@@ -1,6 +1,6 @@
-// The runner's lines (S-9): one JSON object a line, `log`, `step`, `result`, `error`; and, for a
-// caller who asked for the extended profile, everything else that a run tells. Written and read here
-// only, so that what one end says the other understands. No I/O.
+// The runner's lines (S-9): one JSON object a line, `log`, `step`, `result`, `error`; and, for a caller that asked for
+// the extended profile, all other events of a run. They are written and read here only, so that both ends agree. No
+// I/O.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ namespace sluice::dispatch {
 enum class Profile : uint8_t {
   plain,     // log, step, result, error
   extended,  // also delta, reasoning, output, file, diff, custom, usage, egress, replaced, call, subagent,
-             // subagent_text; of a server also queued, approval_required and resumed, which no runner tells
+             // subagent_text; of a server also queued, approval_required and resumed, which no runner sends
 };
 
-// How a caller asks for the extended lines of a dispatch that was told in part already (`told` in its configuration). A
-// runner that does not know of that refuses the name, instead of telling it all again.
+// How a caller asks for the extended lines of a dispatch of which it has a part already, as its configuration says. A
+// runner that does not know this profile refuses its name, instead of sending all lines again.
 inline constexpr std::string_view resumed_profile = "resumed";
 
 // The paths of a runner's API. A dispatch has the path "/stream/ID".
@@ -40,7 +40,7 @@ inline std::string acknowledgement_body(int64_t line) { return "{\"line\":" + st
 // Headers with which a caller re-attaches to a dispatch whose connection it lost.
 inline constexpr std::string_view reattach_header = "Sluice-Reattach";  // for so many seconds it is kept
 inline constexpr std::string_view dispatch_header = "Sluice-Dispatch";  // its name
-// What the caller asks and the runner promises: before anything is done, the line that tells of it is acknowledged.
+// The runner promises the caller to act only after the line that announces the act was acknowledged.
 inline constexpr std::string_view careful_header = "Sluice-Careful";
 inline constexpr std::string_view reader_header = "Sluice-Reader";  // who reads: of two, the one that came later
 
@@ -89,16 +89,16 @@ class EventLine final : public model::Ignores<model::events::Accepted, model::ev
 // The final message. Once, after the last step.
 void append_result_line(std::string& out, std::string_view message, const model::Usage& usage, Timestamp at,
                         Profile profile);
-// Instead of it. `code` is the problem's slug with underscores: "model_timeout".
+// The error that ends the lines instead of a message. `code` is the problem's slug with underscores: "model_timeout".
 void append_error_line(std::string& out, const model::Problem& problem, Timestamp at);
-// The same, for what has no problem of its own: "token_invalid", "bootstrap_failed".
+// The same for an error that is no problem of the registry: "token_invalid", "bootstrap_failed".
 void append_error_line(std::string& out, std::string_view code, std::string_view message, Timestamp at);
 // "model_timeout" for "model-timeout".
 std::string code_of(std::string_view slug_name);
 // A line of the lifecycle (S-5): {"type":"log","level":"info","message":…,"phase":…,"durationMs":…}.
 model::RunEvent phase_event(std::string_view phase, std::string_view message, int64_t duration_ms, Timestamp at);
 
-// What a line was.
+// The last line.
 struct ResultLine {
   std::string message;
   model::Usage usage;
@@ -116,14 +116,14 @@ using Line = std::variant<model::RunEvent, ResultLine, ErrorLine>;
 class LineReader {
  public:
   LineReader() = default;
-  // One that goes on after line `line_count`, where these steps were running.
+  // Continues after line `line_count`, where these steps were running.
   LineReader(int64_t line_count, std::vector<std::string> running)
       : line_count_(line_count), running_(std::move(running)) {}
 
   Result<std::vector<Line>> feed(std::string_view bytes);
   // The bytes ended: `corrupt` unless a result or an error was the last line.
   Result<Unit> end() const;
-  // What came of a line that is not complete is forgotten: whoever tells begins it again.
+  // Forgets the beginning of an incomplete line: its sender begins it again.
   void forget_partial() { partial_.clear(); }
 
   int64_t line_count() const { return line_count_; }                    // that were complete

@@ -1,5 +1,5 @@
 // What an agent program keeps in the conversation's workspace between its runs: its own home, and the name of the
-// session it goes on with. Both are in the same layers, so they always fit together.
+// session that it resumes. Both are in the same layers, so they always fit together.
 #pragma once
 
 #include <memory>

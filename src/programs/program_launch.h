@@ -37,8 +37,7 @@ class ProgramLaunch {
   // The model's host, and the folder of the program.
   void equip(sessions::SandboxSession& session) const;
 
-  // For a program that is served by `parts`, as far as they are there, and goes on with that session (empty: a new
-  // one).
+  // For a program that is served by `parts`, as far as they exist, and resumes that session (empty: begins one).
   harness::Assignment assignment(const ProgramParts& parts, const std::string& session_id, std::string prompt) const;
   // `invalid`, in a sentence.
   Result<harness::Launch> plan(const harness::Assignment& assignment) const;

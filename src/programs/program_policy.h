@@ -1,4 +1,4 @@
-// What the agent's policy says of what an agent program would do. The program's tools have names of their own; rules
+// How the agent's policy rules on what an agent program would do. The program's tools have names of their own; rules
 // speak of commands, files and tools, so its calls are read for the command they run and the paths they touch. Pure.
 //
 // A program asks before what it thinks needs leave, and reads files unasked, say; what it does not ask about is bounded
@@ -30,8 +30,8 @@ gates::Ruling rule_on_program_call(const model::Policy& policy, const harness::P
 // What a human is asked about it, in words.
 tools::ApprovalRequest approval_request_for_program_call(const gates::Ruling& ruling, const harness::ProgramCall& call);
 
-// That it is not done, for the reader of the run: "Bash (rm -rf /) was refused by policy: …". `why` is as the program
-// is told.
+// The refusal of a call for the reader of the run: "Bash (rm -rf /) was refused by policy: …". `why` is what the
+// program gets as the reason.
 std::string refused_call_words(const harness::ProgramCall& call, std::string_view why);
 
 // Whether any rule can ask about or deny a call: otherwise the program need not ask at all.

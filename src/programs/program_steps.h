@@ -1,4 +1,4 @@
-// The calls and subagents of an agent program, as steps of the run. One call has one step, wherever it is heard of: in
+// The calls and subagents of an agent program, as steps of the run. One call has one step, wherever it is reported: in
 // the program's own stream, at the bridge, or again in another process after the run waited for a human. Pure.
 #pragma once
 
@@ -60,7 +60,7 @@ class ProgramSteps {
   bool is_any_at_work() const;
   bool are_too_many() const { return steps_.size() > bounds_.open_max || subagents_.size() > bounds_.open_max; }
 
-  // ── another process goes on ──
+  // ── another process continues ──
   // While a human is waited for, no time passes.
   void pause(int64_t now_us);
   void go_on(int64_t now_us);
@@ -68,8 +68,8 @@ class ProgramSteps {
   StepEvents let_go(const std::string& why, int64_t now_us);
   int64_t count() const { return count_; }
   std::vector<OpenStep> open_steps() const;
-  // Ids of the program mean nothing any more: a call that is the same goes on with its step, and a step that none goes
-  // on with is broken off as such.
+  // The program's ids have lost their meaning: the same call, made again, continues its step, and a step whose call is
+  // not made again is broken off as such.
   void take_up(const std::vector<OpenStep>& steps, int64_t count, int64_t now_us);
 
  private:
