@@ -109,9 +109,9 @@ void Filler::give_up_model(std::string_view failure_class, std::string what) {
   call_.reset();
   uses_model_ = false;
   if (!failure_class.empty()) route_.figures->count_failure(failure_class);
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   listener_.on_filler_trouble(std::move(what));
-  if (alive.expired()) return;
+  if (alive.is_over()) return;
   if (is_mid_phrase_) {
     end_phrase();
   } else {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/lifetime.h"
 #include "inference/model_call.h"
 #include "runs/runs.h"
 #include "world/world.h"
@@ -55,9 +56,9 @@ class Filler final : private ModelCallListener {
   model::Usage usage_;  // of the phrase being made
   std::size_t phrase_bytes_ = 0;
   bool is_mid_phrase_ = false;
-  runs::Lifeline lifeline_;
   world::Timer timer_;
   std::unique_ptr<ModelCall> call_;
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::inference

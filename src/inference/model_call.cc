@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/lifetime.h"
 #include "runs/runs.h"
 
 namespace sluice::inference {
@@ -64,11 +65,11 @@ class HttpModelCall final : public ModelCall, private net::CallListener {
       refusal_.append(bytes.substr(0, error_bytes_max - std::min(refusal_.size(), error_bytes_max)));
       return;
     }
-    const auto alive = lifeline_.watch();
+    const auto alive = lifetime_.watch();
     for (ModelEvent& event : reader_->feed(bytes)) {
       if (is_last(event)) return tell_last(std::move(event));
       listener_.on_model_event(std::move(event));
-      if (alive.expired()) return;
+      if (alive.is_over()) return;
     }
   }
 
@@ -115,8 +116,8 @@ class HttpModelCall final : public ModelCall, private net::CallListener {
   int status_ = 0;
   std::optional<std::string> retry_after_;
   std::string refusal_;
-  runs::Lifeline lifeline_;
   std::unique_ptr<net::Call> call_;
+  Lifetime lifetime_;
 };
 
 class OfflineModelCall final : public ModelCall {
@@ -138,13 +139,11 @@ class OfflineModelCall final : public ModelCall {
   static constexpr int slice_steps = 256;  // then others on this loop have their turn
 
   void go_on_later() {
-    loop_.defer([this, alive = lifeline_.watch()] {
-      if (!alive.expired()) go_on();
-    });
+    loop_.defer(lifetime_.guard([this] { go_on(); }));
   }
 
   void go_on() {
-    const auto alive = lifeline_.watch();
+    const auto alive = lifetime_.watch();
     bool spoke = false;
     for (int i = 0; i < slice_steps; ++i) {
       auto step = answer_.next();
@@ -152,7 +151,7 @@ class OfflineModelCall final : public ModelCall {
         spoke = true;
         const bool last = is_last(said->event);
         listener_.on_model_event(std::move(said->event));
-        if (last || alive.expired()) return;
+        if (last || alive.is_over()) return;
       } else if (const auto* wait = std::get_if<Offline::Wait>(&step)) {
         if (replay_ != nullptr && !replay_->is_over()) continue;
         return pause(wait->ms, spoke);
@@ -187,8 +186,8 @@ class OfflineModelCall final : public ModelCall {
   const int64_t total_ms_max_;
   const int64_t started_us_;
   int64_t heard_us_;
-  runs::Lifeline lifeline_;
   world::Timer timer_;
+  Lifetime lifetime_;
 };
 
 }  // namespace

@@ -32,9 +32,7 @@ NativeLoop::NativeLoop(std::shared_ptr<const agents::Shared> shared, Setting set
       listener_(listener),
       output_(context_.loop(), dispatch_.secrets, listener),
       filler_(context_, dispatch_, output_, [this](std::string what) { report_filler_trouble(what); }) {
-  context_.loop().defer([this, alive = lifeline_.watch()] {
-    if (!alive.expired()) start();
-  });
+  context_.loop().defer(lifetime_.guard([this] { start(); }));
 }
 
 void NativeLoop::start() {
@@ -166,9 +164,9 @@ void NativeLoop::on_model_event(ModelEvent event) {
 void NativeLoop::hear_text(std::string text) {
   if (continuation_.is_open()) continuation_.join(text);
   if (text.empty() || !is_bounded(text.size())) return;
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   filler_.end();
-  if (alive.expired()) return;
+  if (alive.is_over()) return;
   filler_.note_words();
   // The model is not shown the break: it is not its own.
   auto paragraph = paragraphs_.before(text);
@@ -177,7 +175,7 @@ void NativeLoop::hear_text(std::string text) {
   if (!paragraph.empty()) {
     if (dispatch_.supplies) said_ += paragraph;
     speak(EventKind::text, std::move(paragraph));
-    if (alive.expired()) return;
+    if (alive.is_over()) return;
   }
   speak(EventKind::text, std::move(text));
 }
@@ -191,9 +189,9 @@ void NativeLoop::hear_reasoning(std::string text) {
 }
 
 void NativeLoop::speak(EventKind kind, std::string text) {
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   output_.speak(kind, std::move(text));
-  if (!alive.expired() && output_.has_diverged()) fail_replay();
+  if (!alive.is_over() && output_.has_diverged()) fail_replay();
 }
 
 bool NativeLoop::is_bounded(std::size_t more_bytes) {
@@ -210,13 +208,13 @@ void NativeLoop::end_round() {
   usage_.input_tokens += round_.usage.input_tokens;
   usage_.output_tokens += round_.usage.output_tokens;
   const bool is_last = round_.calls.empty();
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   output_.flush();
-  if (alive.expired()) return;
+  if (alive.is_over()) return;
   if (output_.has_diverged() || (is_last && !output_.replay().is_over())) return fail_replay();
 
   if (!is_last || round_count_ > 1) report_usage();
-  if (alive.expired()) return;
+  if (alive.is_over()) return;
   round_.text = output_.scrubbed(std::move(round_.text));
   if (dispatch_.supplies) said_ += round_.text;
   if (is_last) return finish();
@@ -279,10 +277,10 @@ void NativeLoop::finish() {
 
 void NativeLoop::on_call_waits(tools::ApprovalRequest request) {
   request_ = std::move(request);
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   filler_.end();
-  if (!alive.expired()) output_.flush();
-  if (alive.expired()) return;
+  if (!alive.is_over()) output_.flush();
+  if (alive.is_over()) return;
   runtime_used_ms_ += (context_.now_us() - runtime_began_us_) / 1000;
   runtime_.cancel();
   if (!dispatch_.keeps_box) {
@@ -331,11 +329,11 @@ void NativeLoop::raise_gate() {
 
 void NativeLoop::go_on(std::vector<model::ClientResult> results) {
   SLUICE_CHECK(std::exchange(is_waiting_, false));
-  context_.loop().defer([this, alive = lifeline_.watch(), results = std::move(results)] {
-    if (alive.expired() || !calls_) return;
+  context_.loop().defer([this, alive = lifetime_.watch(), results = std::move(results)] {
+    if (alive.is_over() || !calls_) return;
     if (session_) session_->go_on();
     output_.go_on();
-    if (alive.expired()) return;
+    if (alive.is_over()) return;
     begin_clocks();
     calls_->go_on(results);
   });
@@ -435,11 +433,11 @@ void NativeLoop::report_usage() {
 }
 
 void NativeLoop::fail(Slug slug, std::string detail, std::optional<int64_t> retry_after_ms) {
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   output_.flush();
-  if (alive.expired()) return;
+  if (alive.is_over()) return;
   if (calls_) calls_->break_off(output_.scrubbed(detail));
-  if (alive.expired()) return;
+  if (alive.is_over()) return;
   if (session_) session_->forget_held();
   stop_all();
   model::Problem problem{.slug = slug, .detail = output_.scrubbed(std::move(detail))};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agents/agents.h"
+#include "base/lifetime.h"
 #include "dispatch/dispatch.h"
 #include "inference/inference.h"
 #include "native/continuation.h"
@@ -117,7 +118,6 @@ class NativeLoop final : public dispatch::Work,
   bool is_held_ = false;            // the next question waits
   bool wants_to_ask_ = false;
 
-  runs::Lifeline lifeline_;
   world::Timer runtime_;
   world::Timer retry_;
   std::unique_ptr<inference::ModelCall> call_;
@@ -125,6 +125,7 @@ class NativeLoop final : public dispatch::Work,
   std::size_t own_tool_count_ = 0;                     // of the prompt's tools, before the toolbox's
   std::unique_ptr<tools::Toolbox> toolbox_;
   std::unique_ptr<tools::CallRound> calls_;
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::native

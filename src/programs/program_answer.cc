@@ -9,9 +9,9 @@ using model::EventKind;
 void ProgramAnswer::say(std::string text) {
   if (auto paragraph = paragraphs_.before(text); !paragraph.empty()) {
     breaks_.push_back({raw_.size(), paragraph});
-    const auto alive = lifeline_.watch();
+    const auto alive = lifetime_.watch();
     output_.speak(EventKind::text, std::move(paragraph));
-    if (alive.expired()) return;
+    if (alive.is_over()) return;
   }
   raw_ += text;
   output_.speak(EventKind::text, std::move(text));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/lifetime.h"
 #include "runs/runs.h"
 
 namespace sluice::programs {
@@ -39,7 +40,7 @@ class ProgramAnswer {
   std::string raw_;     // by this one
   std::vector<Break> breaks_;
   runs::Paragraphs paragraphs_;
-  runs::Lifeline lifeline_;
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::programs

@@ -154,9 +154,9 @@ void ProgramCalls::carry_out(ProgramQuestion question) {
 void ProgramCalls::end_call(const AtWork& call, runs::ToolAnswer answer) {
   const auto question = call.question;
   std::erase_if(at_work_, [&](const auto& one) { return one.get() == &call; });
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   reply(question, std::move(answer));
-  if (!alive.expired()) user_.on_questions();
+  if (!alive.is_over()) user_.on_questions();
 }
 
 void ProgramCalls::reply(const ProgramQuestion& question, runs::ToolAnswer answer) {
@@ -212,11 +212,10 @@ void ProgramCalls::wait_for(ProgramQuestion question, ProgramAsked asked, tools:
   questions_.push_back(std::move(question));
   // Not at once: what the program asks in the same breath can be asked together.
   if (std::exchange(is_considering_, true)) return;
-  loop_.defer([this, alive = lifeline_.watch()] {
-    if (alive.expired()) return;
+  loop_.defer(lifetime_.guard([this] {
     is_considering_ = false;
     user_.on_questions();
-  });
+  }));
 }
 
 void ProgramCalls::judge_request(const egress::Question& asked, bool can_wait) {
@@ -258,12 +257,12 @@ bool ProgramCalls::ask_next() {
 }
 
 bool ProgramCalls::go_on(const std::vector<model::ClientResult>& results) {
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   const bool is_there = parts_.process != nullptr;
   for (auto& question : std::exchange(asked_, {})) {
     question.left = question.left || !is_there;
     grant(question, results);
-    if (alive.expired() || !parts_.session) return false;
+    if (alive.is_over() || !parts_.session) return false;
   }
   return true;
 }

@@ -11,13 +11,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/lifetime.h"
 #include "dispatch/dispatch.h"
 #include "egress/egress.h"
 #include "harness/harness.h"
 #include "model/model.h"
 #include "programs/program_checkpoint.h"
 #include "programs/program_events.h"
-#include "programs/program_home.h"
 #include "programs/program_steps.h"
 #include "runs/runs.h"
 #include "sessions/sessions.h"
@@ -28,7 +28,6 @@ namespace sluice::programs {
 // What serves the program while it runs. The run replaces them when another process of the program goes on.
 struct ProgramParts {
   std::unique_ptr<sessions::SandboxSession> session;  // null: none, or no more
-  std::unique_ptr<ProgramHome> home;
   std::unique_ptr<tools::Toolbox> toolbox;
   std::unique_ptr<tools::McpEndpoint> endpoint;
   std::unique_ptr<harness::Dialect> dialect;
@@ -133,8 +132,8 @@ class ProgramCalls final {
   std::vector<AskedCall> resumed_;         // what a human agreed to, when the program is resumed
   std::vector<DecidedCall> decided_;
   bool is_considering_ = false;
-  runs::Lifeline lifeline_;
   std::vector<std::unique_ptr<AtWork>> at_work_;
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::programs

@@ -68,9 +68,9 @@ void ProgramEvents::hear_words(Heard& heard) {
   if (heard.text.empty() || !is_bounded(heard.text.size())) return;
   if (!heard.subagent.empty()) return static_cast<void>(emit_steps(steps_.hear(heard, loop_.monotonic_us())));
   if (heard.kind == Heard::Kind::reasoning) return output_.speak(EventKind::reasoning, std::move(heard.text));
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   filler_.end();
-  if (alive.expired()) return;
+  if (alive.is_over()) return;
   filler_.note_words();
   refusal_.clear();
   answer_.say(std::move(heard.text));
@@ -115,11 +115,11 @@ bool ProgramEvents::emit_refusal(const harness::ProgramCall& call, std::string_v
 }
 
 bool ProgramEvents::emit_steps(const StepEvents& events) {
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   for (const auto& event : events) {
     if (is_beginning_of_call(event)) answer_.end_round();
     output_.emit(event);
-    if (alive.expired()) return false;
+    if (alive.is_over()) return false;
   }
   return true;
 }

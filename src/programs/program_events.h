@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "agents/agents.h"
+#include "base/lifetime.h"
 #include "harness/harness.h"
 #include "model/model.h"
 #include "programs/program_answer.h"
@@ -88,7 +89,7 @@ class ProgramEvents final {
   std::size_t event_bytes_ = 0;
   std::string refusal_;
   model::Usage usage_before_, usage_;
-  runs::Lifeline lifeline_;
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::programs

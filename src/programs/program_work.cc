@@ -45,9 +45,7 @@ ProgramWork::ProgramWork(std::shared_ptr<const agents::Shared> shared, const Pro
       silence_(
           context_.loop(), options_, agent_type(), [this] { return silence_reason(); },
           [this](Slug slug, std::string detail) { fail(slug, std::move(detail)); }) {
-  context_.loop().defer([this, alive = lifeline_.watch()] {
-    if (!alive.expired()) start();
-  });
+  context_.loop().defer(lifetime_.guard([this] { start(); }));
 }
 
 // ── from nothing to a program at work ───────────────────────────────────────────────────────────
@@ -74,7 +72,7 @@ void ProgramWork::start() {
                                                               std::move(session_state_), output_, listener);
   parts_.session->suspend(context_.is_suspended());
   launch_.equip(*parts_.session);
-  open_box();
+  open_sandbox();
 }
 
 void ProgramWork::begin_clocks() {
@@ -86,25 +84,50 @@ void ProgramWork::begin_clocks() {
   filler_.begin();
 }
 
-void ProgramWork::open_box() {
+void ProgramWork::open_sandbox() {
   phase_ = Phase::opening;
-  parts_.session->open([this] {
-    parts_.home = std::make_unique<ProgramHome>(*parts_.session);
-    // A session remembers what this run stands instead of.
-    const bool replaces = dispatch_.extras.agui && dispatch_.extras.agui->replaces;
-    if (!events_.session_id().empty() || !calls_.resumed().empty() || replaces) return open_toolbox();
-    parts_.home->read_session(agent_type(), [this](std::string session_id) {
-      events_.set_session_id(std::move(session_id));
-      open_toolbox();
-    });
+  sequence_.start(prepare_program(), [this](Result<Unit> prepared) {
+    if (prepared) return start_program();
+    const bool is_of_agent = prepared.error().kind == ErrorKind::invalid;
+    fail(is_of_agent ? Slug::agent_misconfigured : Slug::sandbox_failed, std::move(prepared.error().what));
   });
 }
 
-void ProgramWork::open_toolbox() {
+// The sandbox, the program's session, the tools, the program's files, and then the witness, before the program acts.
+Task<Result<Unit>> ProgramWork::prepare_program() {
+  co_await answer<Unit>([this](auto done) { parts_.session->open(std::move(done)); });
+  // A session remembers the messages that this run replaces.
+  const bool replaces = dispatch_.extras.agui && dispatch_.extras.agui->replaces;
+  if (events_.session_id().empty() && calls_.resumed().empty() && !replaces) {
+    events_.set_session_id(co_await read_session(*parts_.session, agent_type()));
+  }
+  co_await open_toolbox();
+  auto launch = launch_.plan(assignment());
+  if (!launch) co_return std::move(launch.error());
+  auto files = std::move(launch.value().files);
+  files.push_back({.path = std::string(dispatch::program_state_dir) + "/.gitignore", .text = "*\n"});
+  auto written = co_await write_home(*parts_.session, std::move(launch.value().removed), std::move(files));
+  if (!written) co_return Error{ErrorKind::unavailable, "The agent program's files: " + written.error().what + "."};
+  if (!dispatch_.witness) co_return Unit{};
+  co_await outside([this] { output_.emit_phase(dispatch::launch_phase, "The agent program is started", 0); });
+  co_await answer<Unit>([this](auto done) { dispatch_.witness->see(std::move(done)); });
+  co_return Unit{};
+}
+
+Task<> ProgramWork::open_toolbox() {
   parts_.toolbox = tools::make_toolbox(context_.tools(), dispatch_, parts_.session.get());
-  parts_.toolbox->open(
-      [this](std::string_view level, std::string words) { output_.emit(runs::log_line(level, runs::to_utf8(words))); },
-      [this] { write_files(); });
+  is_toolbox_open_ = false;
+  toolbox_opened_ = nullptr;
+  // It may report from inside open(), and the listener may then drop this.
+  co_await outside([this] {
+    parts_.toolbox->open([this](std::string_view level,
+                                std::string words) { output_.emit(runs::log_line(level, runs::to_utf8(words))); },
+                         [this] {
+                           is_toolbox_open_ = true;
+                           if (toolbox_opened_) std::exchange(toolbox_opened_, nullptr)();
+                         });
+  });
+  if (!is_toolbox_open_) co_await answer<Unit>([this](auto done) { toolbox_opened_ = std::move(done); });
 }
 
 harness::Assignment ProgramWork::assignment() const {
@@ -114,24 +137,6 @@ harness::Assignment ProgramWork::assignment() const {
     return launch_.assignment(parts_, session_id, program_prompt(dispatch_, !session_id.empty()));
   }
   return launch_.assignment(parts_, session_id, is_deferred_ ? std::string() : resume_prompt(resumed));
-}
-
-void ProgramWork::write_files() {
-  auto launch = launch_.plan(assignment());
-  if (!launch) return fail(Slug::agent_misconfigured, std::move(launch.error().what));
-  auto files = std::move(launch.value().files);
-  files.push_back({.path = std::string(dispatch::program_state_dir) + "/.gitignore", .text = "*\n"});
-  parts_.home->prepare(std::move(launch.value().removed), std::move(files), [this](Result<Unit> written) {
-    if (!written) return fail(Slug::sandbox_failed, "The agent program's files: " + written.error().what + ".");
-    if (!dispatch_.witness) return start_program();
-    const auto alive = lifeline_.watch();
-    output_.emit_phase(dispatch::launch_phase, "The agent program is started", 0);
-    if (alive.expired()) return;
-    dispatch_.witness->see([this, alive] {
-      // It may have been stopped, or have failed, before a reader had seen it.
-      if (!alive.expired() && parts_.session && phase_ == Phase::opening) start_program();
-    });
-  });
 }
 
 void ProgramWork::start_program() {
@@ -199,9 +204,9 @@ void ProgramWork::on_exit(sandbox::Exit exit) {
     return fail(Slug::agent_failed,
                 "The agent program " + agent_type() + " could not be started: " + runs::to_utf8(exit.what) + ".");
   }
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   hear(parts_.dialect->end(exit_words(exit), output_.scrubbed(runs::to_utf8(complaints_))));
-  if (alive.expired() || phase_ != Phase::running || !parts_.session) return;
+  if (alive.is_over() || phase_ != Phase::running || !parts_.session) return;
   fail(Slug::agent_failed,
        "The agent program " + agent_type() + " ended its turn without a result: " + exit_words(exit) + ".");
 }
@@ -228,11 +233,11 @@ void ProgramWork::on_heard(Heard& heard) {
 }
 
 void ProgramWork::hear(std::vector<Heard> heard) {
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   for (auto& one : heard) {
     if (!events_.fits_journal(one)) return;
     events_.hear(one, phase_ == Phase::running || phase_ == Phase::holding);
-    if (alive.expired() || !parts_.session) return;
+    if (alive.is_over() || !parts_.session) return;
   }
   pump();
 }
@@ -277,10 +282,10 @@ void ProgramWork::on_questions() {
 
 void ProgramWork::begin_wait() {
   phase_ = dispatch_.keeps_box ? Phase::holding : Phase::parking;
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   filler_.end();
-  if (!alive.expired()) output_.flush();
-  if (alive.expired()) return;
+  if (!alive.is_over()) output_.flush();
+  if (alive.is_over()) return;
   runtime_used_ms_ += (now_us() - runtime_began_us_) / 1000;
   runtime_.cancel();
   silence_.stop();
@@ -303,7 +308,6 @@ void ProgramWork::hold() {
   if (!dispatch_.keeps_box) {
     parts_.endpoint.reset();
     parts_.toolbox.reset();
-    parts_.home.reset();
     if (!events_.emit_steps(steps_.let_go("The agent program was ended while a human is asked.", now_us()))) return;
   }
   parts_.session->hold([this] { raise_gate(); });
@@ -374,11 +378,12 @@ bool ProgramWork::take_up_checkpoint() {
 
 void ProgramWork::go_on(std::vector<model::ClientResult> results) {
   SLUICE_CHECK(phase_ == Phase::waiting);
-  context_.loop().defer([this, results = std::move(results), alive = lifeline_.watch()] {
-    if (alive.expired() || !parts_.session) return;
+  context_.loop().defer(lifetime_.guard([this, results = std::move(results)] {
+    if (!parts_.session) return;
     parts_.session->go_on();
+    const auto alive = lifetime_.watch();
     output_.go_on();
-    if (alive.expired()) return;
+    if (alive.is_over()) return;
     begin_clocks();
     steps_.go_on(now_us());
     phase_ = Phase::running;
@@ -388,7 +393,7 @@ void ProgramWork::go_on(std::vector<model::ClientResult> results) {
     silence_.go_on();
     read_or_pause();
     on_questions();
-  });
+  }));
 }
 
 // Its process, or its sandbox, did not live to see the answer.
@@ -396,12 +401,11 @@ void ProgramWork::resume_program() {
   parts_.endpoint.reset();
   calls_.forget();
   parts_.toolbox.reset();
-  parts_.home.reset();
   const auto open = steps_.open_steps();
   if (!events_.emit_steps(steps_.let_go("The agent program ended while a human was asked.", now_us()))) return;
   steps_.take_up(open, steps_.count(), now_us());
   events_.begin_process();
-  open_box();
+  open_sandbox();
 }
 
 // ── what goes wrong, and the end ────────────────────────────────────────────────────────────────
@@ -426,17 +430,17 @@ void ProgramWork::conclude() {
   parts_.endpoint.reset();
   parts_.toolbox.reset();
   launch_.count_tokens(events_.usage_of_process());
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   filler_.end();
-  if (!alive.expired()) output_.flush();
-  if (alive.expired()) return;
+  if (!alive.is_over()) output_.flush();
+  if (alive.is_over()) return;
   if (events_.emit_steps(steps_.break_off("The agent program did not say how this ended.", now_us()))) keep_session();
 }
 
 void ProgramWork::keep_session() {
   if (events_.session_id().empty()) return finish();
-  parts_.home = std::make_unique<ProgramHome>(*parts_.session);
-  parts_.home->write({session_file(agent_type(), events_.session_id())}, [this](Result<Unit> written) {
+  std::vector<harness::LaunchFile> files = {session_file(agent_type(), events_.session_id())};
+  sequence_.start(write_home(*parts_.session, {}, std::move(files)), [this](Result<Unit> written) {
     if (!written) return fail(Slug::writeback_failed, "The session could not be kept: " + written.error().what + ".");
     finish();
   });
@@ -451,10 +455,10 @@ void ProgramWork::finish() {
 }
 
 void ProgramWork::fail(Slug slug, std::string detail) {
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   parts_.process.reset();
   output_.flush();
-  if (alive.expired()) return;
+  if (alive.is_over()) return;
   detail = output_.scrubbed(runs::to_utf8(detail));
   if (!events_.emit_steps(steps_.break_off(detail, now_us()))) return;
   context_.log().write(
@@ -473,6 +477,7 @@ void ProgramWork::stop(Callback<void()> gone) {
 }
 
 void ProgramWork::stop_all() {
+  sequence_.drop();
   runtime_.cancel();
   silence_.stop();
   end_.cancel();
@@ -481,7 +486,6 @@ void ProgramWork::stop_all() {
   parts_.endpoint.reset();
   calls_.stop();
   parts_.toolbox.reset();
-  parts_.home.reset();
   parts_.session.reset();
 }
 

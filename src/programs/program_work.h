@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "agents/agents.h"
+#include "base/lifetime.h"
+#include "base/task.h"
 #include "dispatch/dispatch.h"
 #include "harness/harness.h"
 #include "inference/inference.h"
@@ -63,7 +65,7 @@ class ProgramWork final : public dispatch::Work,
     finishing,  // the workspace is kept
   };
 
-  // ── what is heard ──
+  // ── reports of the session, the process and the bridge ──
   void on_session_question(egress::Question asked) override;
   void on_session_failed(model::Slug slug, std::string detail) override { fail(slug, std::move(detail)); }
   void on_output(sandbox::Stream stream, std::string_view bytes) override;
@@ -75,10 +77,10 @@ class ProgramWork final : public dispatch::Work,
   void start();
   bool take_up_checkpoint();
   void begin_clocks();
-  void open_box();
-  void open_toolbox();
+  void open_sandbox();
+  Task<Result<Unit>> prepare_program();
+  Task<> open_toolbox();
   harness::Assignment assignment() const;
-  void write_files();
   void start_program();
   // The program is not read while the journal is full, nor while a human is asked. It waits by itself then.
   void read_or_pause();
@@ -128,7 +130,6 @@ class ProgramWork final : public dispatch::Work,
 
   int64_t runtime_used_ms_ = 0;  // before it last waited
   int64_t runtime_began_us_ = 0;
-  runs::Lifeline lifeline_;
   world::Timer runtime_, end_;
 
   sessions::SessionState session_state_;  // of the checkpoint
@@ -138,6 +139,10 @@ class ProgramWork final : public dispatch::Work,
   ProgramEvents events_;
   ProgramCalls calls_;  // before its toolbox and its endpoint go
   SilenceWatch silence_;
+  bool is_toolbox_open_ = false;
+  Callback<void()> toolbox_opened_;  // not null: the sequence waits for it
+  Sequence sequence_;                // prepares the program, or keeps its session
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::programs
