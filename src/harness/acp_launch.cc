@@ -1,6 +1,5 @@
 #include "base/json.h"
 #include "harness/dialect_makers.h"
-#include "harness/program_room.h"
 
 namespace sluice::harness {
 namespace {

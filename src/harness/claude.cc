@@ -6,7 +6,6 @@
 #include "harness/complaint.h"
 #include "harness/dialect_makers.h"
 #include "harness/json_line.h"
-#include "harness/line_splitter.h"
 
 namespace sluice::harness {
 namespace {

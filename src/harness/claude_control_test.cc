@@ -1,7 +1,6 @@
 // What Claude Code asks, and what it is answered: permissions, deferred calls, tools of the host (H-6), interrupts.
 #include "harness/claude_fixture.h"
 #include "harness/json_line.h"
-#include "harness/line_splitter.h"
 
 namespace sluice::harness {
 namespace claude_control_test {

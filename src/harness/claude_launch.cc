@@ -2,7 +2,6 @@
 #include <cctype>
 
 #include "harness/dialect_makers.h"
-#include "harness/program_room.h"
 
 namespace sluice::harness {
 namespace {

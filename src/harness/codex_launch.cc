@@ -1,7 +1,6 @@
 #include "base/json.h"
 #include "harness/codex_items.h"
 #include "harness/dialect_makers.h"
-#include "harness/program_room.h"
 
 namespace sluice::harness {
 namespace {

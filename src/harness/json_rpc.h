@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "harness/harness.h"
-#include "harness/line_splitter.h"
+#include "harness/json_line.h"
 
 namespace sluice::harness {
 
@@ -32,8 +32,8 @@ class JsonRpc final {
 
   // Whether more is to be read.
   using Visit = std::function<bool(const RpcMessage&)>;
-  // Visits each message in `bytes`, which are cut anywhere. Each line that is no message is reported as a warning, but only
-  // some dozens of them, or a program that prints something else would fill the journal.
+  // Visits each message in `bytes`, which are cut anywhere. Each line that is no message is reported as a warning, but
+  // only some dozens of them, or a program that prints something else would fill the journal.
   void feed(std::string_view bytes, std::vector<Heard>& heard, const Visit& visit);
 
   // `params` and `result` are JSON. ask() says by which id the answer will come.

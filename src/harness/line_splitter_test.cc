@@ -1,4 +1,4 @@
-#include "harness/line_splitter.h"
+#include "harness/json_line.h"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,7 @@
 // Called on the loop's thread. What a question says, and whether it is asked again, is decided by the caller.
 #pragma once
 
-#include "inference/filler.h"         // IWYU pragma: export
-#include "inference/model_call.h"     // IWYU pragma: export
-#include "inference/model_failure.h"  // IWYU pragma: export
-#include "inference/options.h"        // IWYU pragma: export
-#include "inference/providers.h"      // IWYU pragma: export
+#include "inference/filler.h"      // IWYU pragma: export
+#include "inference/model_call.h"  // IWYU pragma: export
+#include "inference/options.h"     // IWYU pragma: export
+#include "inference/providers.h"   // IWYU pragma: export

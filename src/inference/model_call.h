@@ -2,19 +2,36 @@
 // listener cannot see which.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "inference/options.h"
 #include "inference/providers.h"
+#include "model/model.h"
 #include "models/models.h"
 #include "net/net.h"
 #include "runs/runs.h"
 #include "world/world.h"
 
 namespace sluice::inference {
+
+struct ModelFailure {
+  std::string_view failure_class;
+  model::Slug slug;
+  std::string what;
+  bool may_retry = false;
+  std::optional<int64_t> retry_after_ms;
+};
+
+ModelFailure model_failure_of(const Route& route, const models::Failure& failure);
+ModelFailure model_failure_of(const Route& route, net::CallFailure failure, std::string_view what);
+
+// Words from outside, for a JSON string and for a person.
+std::string_view readable(std::string_view words);
 
 class ModelCallListener {
  public:

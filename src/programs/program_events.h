@@ -6,17 +6,51 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "agents/agents.h"
 #include "base/lifetime.h"
 #include "harness/harness.h"
 #include "model/model.h"
-#include "programs/program_answer.h"
 #include "programs/program_steps.h"
 #include "runs/runs.h"
 #include "world/world.h"
 
 namespace sluice::programs {
+
+// The answer as the program wrote it, which it may take back in part, and as the run emitted it, with breaks between
+// paragraphs and without secrets.
+class ProgramAnswer {
+ public:
+  // `output` must outlive this. Its listener may drop this whenever it is called.
+  explicit ProgramAnswer(runs::EventOutput& output) : output_(output) {}
+
+  void say(std::string text);
+  // The program keeps so many bytes of what this process of it said, and takes back the rest.
+  void replace(std::size_t kept_bytes);
+  // A call begins: what is said next is another paragraph.
+  void end_round() { paragraphs_.end_round(); }
+  // As it was emitted.
+  std::string text() const;
+
+  // Another process of the program goes on.
+  void begin_process();
+  // After `text`, in another life of the run.
+  void restore(std::string text);
+
+ private:
+  struct Break {
+    std::size_t at = 0;  // of raw_: before these bytes it was emitted
+    std::string text;
+  };
+
+  runs::EventOutput& output_;
+  std::string before_;  // by an earlier process of the run, as it was emitted
+  std::string raw_;     // by this one
+  std::vector<Break> breaks_;
+  runs::Paragraphs paragraphs_;
+  Lifetime lifetime_;
+};
 
 class ProgramEventsUser {
  public:

@@ -1,10 +1,9 @@
-#include "native/native_loop.h"
+#include "native/native.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/limits.h"
-#include "native/prompt.h"
 #include "native/retry.h"
 #include "runs/runs.h"
 #include "tools/tools.h"

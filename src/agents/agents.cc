@@ -1,4 +1,4 @@
-#include "agents/checkpoint_json.h"
+#include "agents/agents.h"
 
 #include <utility>
 
@@ -59,6 +59,21 @@ void write_session(json::Writer& writer, const sessions::SessionState& state) {
   writer.key("instructions").string(state.instructions).key("were_open").boolean(state.were_open).key("allowed_hosts");
   write_names(writer, state.allowed_hosts);
   writer.end_object();
+}
+
+void RunFiller::begin() {
+  if (!dispatch_.filler || has_words_) return;
+  inference::FillerListener& listener = *this;
+  filler_ = std::make_unique<inference::Filler>(
+      context_.inference(), inference::Filler::Setting{dispatch_.prompt, dispatch_.traceparent, count_}, listener);
+}
+
+void RunFiller::end() {
+  if (!filler_) return;
+  const bool is_mid_phrase = filler_->is_mid_phrase();
+  count_ = filler_->phrase_count();
+  filler_.reset();
+  if (is_mid_phrase) output_.speak(model::EventKind::filler, " ");
 }
 
 }  // namespace sluice::agents
