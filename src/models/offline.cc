@@ -54,6 +54,8 @@ constexpr int64_t scripted_tokens_max = 1'000'000;  // more would outgrow an ans
 constexpr int64_t tokens_per_second_max = 1'000'000;
 constexpr int64_t sleep_ms_max = 24LL * 3600 * 1000;
 
+bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
+
 using Line = std::optional<ScriptLine>;  // empty: not a directive after all
 
 std::optional<int64_t> number(std::string_view text, int64_t min, int64_t max) {
@@ -168,8 +170,6 @@ constexpr Verb verbs[] = {
     {"read", read},     {"edit", edit},   {"call", call_any}, {"ask", ask}, {"need", need},
     {"tokens", tokens}, {"sleep", sleep}, {"fail", fail},
 };
-
-bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
 
 ScriptLine parse_script_line(std::string_view line) {
   if (line == "cut") return CutLine{};
