@@ -4,24 +4,23 @@
 #include "engine/inference.h"
 #include "engine/materials.h"
 #include "engine/problems.h"
+#include "model/event_codec.h"
 
 namespace sluice::engine {
 namespace {
 
-std::string accepted_body(const Send& send, const model::Conversation* shown_later) {
-  std::string body;
-  json::Writer writer(body);
-  writer.begin_object().key("request_id").string(send.request_id);
-  if (!send.traceparent.empty()) writer.key("traceparent").string(send.traceparent);
-  if (shown_later != nullptr) writer.key("conversation").raw(model::to_json(*shown_later));
-  model::append_extras_members(writer, send.extras);
-  writer.end_object();
-  return body;
+model::RawJson shown(const model::Conversation* made) { return {made == nullptr ? "" : model::to_json(*made)}; }
+
+model::RunEvent accepted_event(const Send& send, const model::Conversation* shown_later, Timestamp at) {
+  return model::encode(model::events::Accepted{.request_id = send.request_id,
+                                               .traceparent = send.traceparent,
+                                               .conversation = shown(shown_later),
+                                               .extras = send.extras},
+                       at);
 }
 
-std::string started_body(const Send& send) {
-  const auto* made = std::get_if<model::Conversation>(&send.conversation);
-  return made == nullptr ? "" : R"({"conversation":)" + model::to_json(*made) + "}";
+model::RunEvent started_event(const Send& send, Timestamp at) {
+  return model::encode(model::events::Started{shown(std::get_if<model::Conversation>(&send.conversation))}, at);
 }
 
 // Under no idempotency key, so only the run's own name tells.
@@ -152,12 +151,12 @@ journal::NewRun Acceptance::fresh_run(const Send& send, model::RunId run, const 
     }
   }
   if (held) {
-    fresh.events.push_back({model::EventKind::accepted, now, accepted_body(send, made)});
+    fresh.events.push_back(accepted_event(send, made, now));
     fresh.events.push_back({model::EventKind::queued, now, body_of(*held)});
   } else {
     // Accepted and started in one write.
-    fresh.events.push_back({model::EventKind::accepted, now, accepted_body(send, nullptr)});
-    fresh.events.push_back({model::EventKind::started, now, started_body(send)});
+    fresh.events.push_back(accepted_event(send, nullptr, now));
+    fresh.events.push_back(started_event(send, now));
   }
   return fresh;
 }
@@ -227,7 +226,7 @@ SendOutcome Acceptance::enter(const Send& send, model::Message message, Duty dut
   launch.names = materials_named(work.agent, accepted.conversation.repository_id, asked);
   work.materials.variables = asked.env.value_or(std::map<std::string, std::string>{});
   launch.runtime = accepted.conversation.runtime;
-  if (run.state == RunState::held) launch.started_body = started_body(send);
+  if (run.state == RunState::held) launch.started_body = started_event(send, {}).body;
   live.work().keep_launch(std::move(launch));
   SLUICE_CHECK(needs_.admission.knows(run.id));
   live.perform(duty);

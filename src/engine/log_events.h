@@ -1,12 +1,11 @@
-// Events by which the engine tells the readers of a run what it does for the run. Pure.
+// Events in which the engine reports to the readers of a run what it does for the run. Pure.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
-#include "model/model.h"
+#include "model/event_codec.h"
 
 namespace sluice::engine {
 
@@ -17,10 +16,7 @@ inline std::string list_of(const std::vector<std::string>& words) {
 }
 
 inline model::RunEvent warning(Timestamp at, std::string_view text) {
-  std::string body;
-  json::Writer writer(body);
-  writer.begin_object().key("level").string("warn").key("text").string(text).end_object();
-  return {model::EventKind::log, at, std::move(body)};
+  return model::encode(model::events::Log{.level = "warn", .text = std::string(text)}, at);
 }
 
 }  // namespace sluice::engine

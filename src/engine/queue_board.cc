@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/check.h"
-#include "base/json.h"
+#include "model/event_codec.h"
 
 namespace sluice::engine {
 namespace {
@@ -20,11 +20,7 @@ constexpr std::size_t told_a_look = 20 * told_a_slice;
 }  // namespace
 
 std::string body_of(Place place) {
-  std::string body;
-  json::Writer writer(body);
-  writer.begin_object().key("position").integer(place.position);
-  writer.key("retry_hint_seconds").integer(place.hint_seconds).end_object();
-  return body;
+  return model::encode(model::events::Queued{place.position, place.hint_seconds}, {}).body;
 }
 
 QueueBoard::QueueBoard(const SlotPool& pool, world::Loop& loop, Tell tell)

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "engine/problems.h"
+#include "model/event_codec.h"
 
 namespace sluice::engine {
 
@@ -106,11 +107,8 @@ void RunGate::add_answers(model::GateAnswers answers) {
 
 void RunGate::approve() {
   SLUICE_CHECK(progress_.apply(Happening::approved) == Duty::resume);
-  std::string body;
-  json::Writer writer(body);
-  writer.begin_object().key("approval_id").string(open_->approval.id.text());
-  writer.key("decision").string("approved").end_object();
-  progress_.add(model::EventKind::resumed, std::move(body));
+  progress_.add(model::EventKind::resumed,
+                model::encode(model::events::Resumed{open_->approval.id.text(), "approved"}, {}).body);
   // An agent that waited in its sandbox acts as soon as this is on disk, so its checkpoint is used up. Any other needs
   // a slot first, and uses it up when it has one.
   if (work_.is_active()) progress_.add(model::EventKind::checkpoint, "");
