@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "programs/program_home.h"
 #include "programs/program_policy.h"
 #include "programs/program_prompt.h"
 #include "runs/runs.h"
@@ -18,6 +19,24 @@ namespace {
 
 constexpr std::size_t complaints_bytes_max = 4'000;
 constexpr std::size_t unread_bytes_max = 16 << 20;  // a program that does not read what it asked for
+
+// Waits for what `open` begins. `open` may report from inside, and the listener may then drop the work, so it is called
+// outside of the frame.
+Task<> opened(Callback<void(Callback<void()>)> open) {
+  struct Opening {
+    bool is_over = false;
+    Callback<void()> then;
+  };
+  const auto opening = std::make_shared<Opening>();
+  co_await outside([open = std::move(open), opening]() mutable {
+    open([opening] {
+      const auto kept = opening;  // what is called may destroy this callback
+      kept->is_over = true;
+      if (kept->then) kept->then();
+    });
+  });
+  if (!opening->is_over) co_await answer<Unit>([&](auto done) { opening->then = std::move(done); });
+}
 
 }  // namespace
 
@@ -95,13 +114,18 @@ void ProgramWork::open_sandbox() {
 
 // The sandbox, the program's session, the tools, the program's files, and then the witness, before the program acts.
 Task<Result<Unit>> ProgramWork::prepare_program() {
-  co_await answer<Unit>([this](auto done) { parts_.session->open(std::move(done)); });
+  co_await opened([this](Callback<void()> ready) { parts_.session->open(std::move(ready)); });
   // A session remembers the messages that this run replaces.
   const bool replaces = dispatch_.extras.agui && dispatch_.extras.agui->replaces;
   if (events_.session_id().empty() && calls_.resumed().empty() && !replaces) {
     events_.set_session_id(co_await read_session(*parts_.session, agent_type()));
   }
-  co_await open_toolbox();
+  parts_.toolbox = tools::make_toolbox(context_.tools(), dispatch_, parts_.session.get());
+  co_await opened([this](Callback<void()> ready) {
+    parts_.toolbox->open([this](std::string_view level,
+                                std::string words) { output_.emit(runs::log_line(level, runs::to_utf8(words))); },
+                         std::move(ready));
+  });
   auto launch = launch_.plan(assignment());
   if (!launch) co_return std::move(launch.error());
   auto files = std::move(launch.value().files);
@@ -112,22 +136,6 @@ Task<Result<Unit>> ProgramWork::prepare_program() {
   co_await outside([this] { output_.emit_phase(dispatch::launch_phase, "The agent program is started", 0); });
   co_await answer<Unit>([this](auto done) { dispatch_.witness->see(std::move(done)); });
   co_return Unit{};
-}
-
-Task<> ProgramWork::open_toolbox() {
-  parts_.toolbox = tools::make_toolbox(context_.tools(), dispatch_, parts_.session.get());
-  is_toolbox_open_ = false;
-  toolbox_opened_ = nullptr;
-  // It may report from inside open(), and the listener may then drop this.
-  co_await outside([this] {
-    parts_.toolbox->open([this](std::string_view level,
-                                std::string words) { output_.emit(runs::log_line(level, runs::to_utf8(words))); },
-                         [this] {
-                           is_toolbox_open_ = true;
-                           if (toolbox_opened_) std::exchange(toolbox_opened_, nullptr)();
-                         });
-  });
-  if (!is_toolbox_open_) co_await answer<Unit>([this](auto done) { toolbox_opened_ = std::move(done); });
 }
 
 harness::Assignment ProgramWork::assignment() const {

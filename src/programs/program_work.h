@@ -79,7 +79,6 @@ class ProgramWork final : public dispatch::Work,
   void begin_clocks();
   void open_sandbox();
   Task<Result<Unit>> prepare_program();
-  Task<> open_toolbox();
   harness::Assignment assignment() const;
   void start_program();
   // The program is not read while the journal is full, nor while a human is asked. It waits by itself then.
@@ -139,9 +138,7 @@ class ProgramWork final : public dispatch::Work,
   ProgramEvents events_;
   ProgramCalls calls_;  // before its toolbox and its endpoint go
   SilenceWatch silence_;
-  bool is_toolbox_open_ = false;
-  Callback<void()> toolbox_opened_;  // not null: the sequence waits for it
-  Sequence sequence_;                // prepares the program, or keeps its session
+  Sequence sequence_;  // prepares the program, or keeps its session
   Lifetime lifetime_;
 };
 
