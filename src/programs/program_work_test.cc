@@ -1,6 +1,7 @@
 // An agent program in the box, from its first byte to what is kept of it: H-1, H-2, H-3.
 #include "gates/gates.h"
 #include "programs/program_fixture.h"
+#include "programs/program_home.h"
 
 namespace sluice::programs {
 namespace program_work_test {
@@ -150,13 +151,14 @@ TEST_F(ProgramWorkTest, H_1_A_turn_is_reported_in_its_order_and_ends_when_the_pr
   ASSERT_TRUE(heard.usage) << (heard.problem ? heard.problem->detail : "");
   EXPECT_EQ(heard.usage->input_tokens, 10);
   auto reported = events();
-  EXPECT_EQ(reported, (Bodies{R"(custom {"name":"codex.session-id","value":{"sessionId":"s-1"}})", "reasoning Hm.",
-                          "text Let me look. ", R"(call {"id":"step_1","name":"Bash"})",
-                          R"(call {"id":"step_1","args":"{\"command\":\"ls\"}"})",
-                          R"(step {"id":"step_1","name":"Bash","status":"running","args":{"command":"ls"}})",
-                          R"(output {"id":"step_1","stream":"stdout","text":"a.txt\n"})",
-                          R"(step {"id":"step_1","name":"Bash","status":"succeeded","result":"a.txt","durationMs":0})",
-                          "text One file.", R"(usage {"input_tokens":10,"output_tokens":5})"}));
+  EXPECT_EQ(reported,
+            (Bodies{R"(custom {"name":"codex.session-id","value":{"sessionId":"s-1"}})", "reasoning Hm.",
+                    "text Let me look. ", R"(call {"id":"step_1","name":"Bash"})",
+                    R"(call {"id":"step_1","args":"{\"command\":\"ls\"}"})",
+                    R"(step {"id":"step_1","name":"Bash","status":"running","args":{"command":"ls"}})",
+                    R"(output {"id":"step_1","stream":"stdout","text":"a.txt\n"})",
+                    R"(step {"id":"step_1","name":"Bash","status":"succeeded","result":"a.txt","durationMs":0})",
+                    "text One file.", R"(usage {"input_tokens":10,"output_tokens":5})"}));
   expect_nothing_left();
 }
 
