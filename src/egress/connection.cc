@@ -5,6 +5,12 @@
 #include "egress/authority.h"
 
 namespace sluice::egress {
+namespace {
+
+constexpr std::string_view established = "HTTP/1.1 200 Connection established\r\n\r\n";
+
+}  // namespace
+
 Connection::Connection(Session& session, OwnedFd fd, Callback<void()> on_over)
     : session_(session),
       client_(session.shared().reactor, std::move(fd), Stream::State::open),
@@ -167,7 +173,7 @@ void Connection::ask(std::string alias, std::string reason) {
   if (patience <= 0) return;
   question_timer_ = session_.shared().reactor.after({patience}, [this] {
     session_.forget(*this);
-    on_settled(false, "nobody answered in time whether this request may go on");
+    on_settled(false, "no answer came in time whether this request may go on");
   });
 }
 
@@ -193,7 +199,7 @@ void Connection::after_answer(bool goes_on, std::string_view words) {
 
 void Connection::decrypt() {
   if (!client_.input().empty()) return answer(400, "bytes came before the CONNECT was answered", true);
-  client_.write("HTTP/1.1 200 Connection established\r\n\r\n");
+  client_.write(established);
   secured_ = false;
   enter(Phase::handshaking);
 }
@@ -225,7 +231,7 @@ void Connection::on_dialed(Result<std::unique_ptr<Stream>> dialed) {
     answer(denied ? 403 : 502, dialed.error().what, denied);
   } else {
     session_.count_sent_for_good();
-    client_.write("HTTP/1.1 200 Connection established\r\n\r\n");
+    client_.write(established);
     tunnel_ = std::make_unique<Tunnel>(client_, std::move(dialed).take(), connect_to_, [this] { pump(); });
     enter(Phase::tunnelling);
   }

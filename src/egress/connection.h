@@ -1,5 +1,6 @@
 // One connection from a sandbox, from its first byte to its last. Request heads are read and judged here, one at a
-// time; an Exchange or a Tunnel then carries the bytes. Used on the loop's thread only.
+// time; an Exchange or a Tunnel then carries the bytes. Own file: judging is read apart from accepting (proxy.cc). Used
+// on the loop's thread only.
 #pragma once
 
 #include <cstdint>

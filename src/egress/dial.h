@@ -5,10 +5,11 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/callback.h"
+#include "base/lifetime.h"
 #include "base/result.h"
+#include "base/task.h"
 #include "egress/shared_state.h"
 #include "egress/stream.h"
 
@@ -18,32 +19,27 @@ enum class Security : uint8_t { plain, tls };
 
 class Dial final {
  public:
+  using Dialed = Result<std::unique_ptr<Stream>>;
   // Fails with `denied` if the address is not allowed, `unavailable` with a reason otherwise. Called from the loop; it
   // may destroy this.
-  using Done = Callback<void(Result<std::unique_ptr<Stream>>)>;
-  Dial(SharedState& shared, const Requester& requester, Destination to, Security security, Done done);
-  ~Dial();
+  using Done = Callback<void(Dialed)>;
+  Dial(SharedState& shared, Requester requester, Destination to, Security security, Done done);
 
  private:
-  void on_resolved(Result<std::vector<Address>> addresses);
-  void try_next();
-  void on_change();
-  void give_up(std::string words) { finish(Error{ErrorKind::unavailable, std::move(words)}); }
-  void finish(Result<std::unique_ptr<Stream>> result);
+  Task<Dialed> dial(Requester requester);
+  Task<Dialed> connect(Address address, std::size_t addresses_left);
+  Task<Dialed> secure(std::unique_ptr<Stream> stream);
+  Task<bool> leaves_state(Stream& stream, Stream::State state, int64_t ms_max);
+  int64_t left_ms() const;
 
   SharedState& shared_;
   const Destination to_;
   const Security security_;
   Done done_;
-  std::shared_ptr<Dial*> self_;  // expires with this, so that a lookup under way is dropped
-  std::vector<Address> addresses_;
-  std::size_t next_ = 0;
-  std::string last_fault_ = "no address";
-  std::unique_ptr<Stream> stream_;
-  bool secured_ = false;
   int64_t deadline_us_;
   world::Timer deadline_;
-  world::Timer attempt_;
+  Sequence dialing_;
+  Lifetime lifetime_;  // of the lookup: it leaves the queue when this is destroyed
 };
 
 }  // namespace sluice::egress

@@ -1,4 +1,5 @@
-// One request from a sandbox and its response. Used on the loop's thread only.
+// One request from a sandbox and its response. Own file: it carries what connection.h has judged, and knows no policy.
+// Used on the loop's thread only.
 //
 // Nothing is sent before all secrets are inserted into the head, and into the body if it fits a buffer. A longer body
 // streams, and is cut off at an alias that may not go to this host. The response may begin before the body has ended.

@@ -1,4 +1,4 @@
-// What a sandbox could try with time and with parts, and what is told of requests that others end.
+// What a sandbox could try with time and with parts, and what is reported of requests that others end.
 #include "egress/proxy_fixture.h"
 
 namespace sluice::egress {

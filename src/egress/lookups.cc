@@ -11,9 +11,9 @@ Lookups::Lookups(Lookup lookup, world::Loop& loop, world::Workers& workers)
     : lookup_(std::move(lookup)), loop_(loop), workers_(workers) {}
 Lookups::~Lookups() = default;
 
-void Lookups::look_up(const Requester& requester, std::weak_ptr<const void> wanted, std::string host, Done done) {
+void Lookups::look_up(const Requester& requester, Lifetime::Watch wanted, std::string host, Done done) {
   auto& its = sandbox_of(requester);
-  std::erase_if(its.waiting, [](const Waiting& one) { return one.wanted.expired(); });
+  std::erase_if(its.waiting, [](const Waiting& one) { return one.wanted.is_over(); });
   if (its.waiting.size() >= lookups_waiting_max) {
     return loop_.defer([done = std::move(done)]() mutable {
       done(Error{ErrorKind::unavailable, "this sandbox has too many names looked up at once"});
@@ -59,7 +59,7 @@ bool Lookups::begin_one(Tenant& tenant) {
   if (tenant.at_work >= lookups_of_tenant_max) return false;
   for (auto its = tenant.sandboxes.begin(); its != tenant.sandboxes.end(); ++its) {
     if (its->is_at_work) continue;
-    while (!its->waiting.empty() && its->waiting.front().wanted.expired()) its->waiting.pop_front();
+    while (!its->waiting.empty() && its->waiting.front().wanted.is_over()) its->waiting.pop_front();
     if (its->waiting.empty()) continue;
     auto next = std::move(its->waiting.front());
     its->waiting.pop_front();
@@ -79,18 +79,18 @@ void Lookups::begin(const Requester& requester, Waiting next) {
   auto limit = loop_.after({lookup_ms_max}, [this, number] {
     answer(number, Error{ErrorKind::unavailable, "the name servers do not answer"});
   });
-  open_[number] = {std::move(next.wanted), std::move(next.done), std::move(limit)};
+  open_.emplace(number, Open{std::move(next.wanted), std::move(next.done), std::move(limit)});
   world::run_job<Result<std::vector<Address>>>(
-      workers_, here_, [lookup = lookup_, host = std::move(next.host)] { return lookup(host); },
-      [this, requester, number](Result<std::vector<Address>> found) {
+      workers_, [lookup = lookup_, host = std::move(next.host)] { return lookup(host); },
+      lifetime_.guard([this, requester, number](Result<std::vector<Address>> found) {
         on_returned(requester);
         answer(number, std::move(found));
-      });
+      }));
 }
 
 void Lookups::answer(uint64_t number, Result<std::vector<Address>> found) {
   auto open = open_.extract(number);
-  if (open.empty() || open.mapped().wanted.expired()) return;
+  if (open.empty() || open.mapped().wanted.is_over()) return;
   open.mapped().limit.cancel();
   open.mapped().done(std::move(found));
 }

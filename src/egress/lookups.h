@@ -15,6 +15,7 @@
 
 #include "base/addresses.h"
 #include "base/callback.h"
+#include "base/lifetime.h"
 #include "base/result.h"
 #include "egress/egress.h"
 #include "world/world.h"
@@ -44,13 +45,13 @@ class Lookups final {
   Lookups(const Lookups&) = delete;
   Lookups& operator=(const Lookups&) = delete;
 
-  // The lookup is dropped once `wanted` has expired. `done` is called from the loop, never from inside this call, and
+  // The lookup is dropped once `wanted` is over. `done` is called from the loop, never from inside this call, and
   // not after this is destroyed.
-  void look_up(const Requester& requester, std::weak_ptr<const void> wanted, std::string host, Done done);
+  void look_up(const Requester& requester, Lifetime::Watch wanted, std::string host, Done done);
 
  private:
   struct Waiting {
-    std::weak_ptr<const void> wanted;
+    Lifetime::Watch wanted;
     std::string host;
     Done done;
   };
@@ -67,7 +68,7 @@ class Lookups final {
   };
   // A lookup under way whose caller still waits.
   struct Open {
-    std::weak_ptr<const void> wanted;
+    Lifetime::Watch wanted;
     Done done;
     world::Timer limit;
   };
@@ -87,8 +88,7 @@ class Lookups final {
   int at_work_ = 0;
   std::map<uint64_t, Open> open_;
   uint64_t last_number_ = 0;
-  std::shared_ptr<const bool> here_ =
-      std::make_shared<bool>(true);  // expires with this, because a lookup may return later
+  Lifetime lifetime_;  // a lookup may return later
 };
 
 }  // namespace sluice::egress

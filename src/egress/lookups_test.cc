@@ -29,30 +29,30 @@ class SlowWorkers final : public world::Workers {
 class LookupsTest : public testing::Test {
  public:
   // As if for a connection that is wanted until the handle goes.
-  std::shared_ptr<int> ask(char sandbox, std::string host, std::string tenant = "") {
-    auto handle = std::make_shared<int>();
-    lookups.look_up({std::move(tenant), &sandboxes[static_cast<std::size_t>(sandbox - 'a')]}, handle, host,
+  std::shared_ptr<Lifetime> ask(char sandbox, std::string host, std::string tenant = "") {
+    auto handle = std::make_shared<Lifetime>();
+    lookups.look_up({std::move(tenant), &sandboxes[static_cast<std::size_t>(sandbox - 'a')]}, handle->watch(), host,
                     [this, host](Result<std::vector<Address>> found) {
-                      told.push_back(host + (found ? "" : ": " + found.error().what));
+                      answers.push_back(host + (found ? "" : ": " + found.error().what));
                     });
     handles.push_back(handle);
     return handle;
   }
-  void forget(std::shared_ptr<int>& handle) {
+  void forget(std::shared_ptr<Lifetime>& handle) {
     std::erase(handles, handle);
     handle.reset();
   }
 
   world::FakeLoop loop;
   SlowWorkers workers;
-  std::vector<std::string> looked_up, told;
+  std::vector<std::string> looked_up, answers;
   Lookups lookups{[this](const std::string& host) -> Result<std::vector<Address>> {
                     looked_up.push_back(host);
                     return std::vector<Address>{};
                   },
                   loop, workers};
   char sandboxes[26] = {};
-  std::vector<std::shared_ptr<int>> handles;
+  std::vector<std::shared_ptr<Lifetime>> handles;
 };
 
 using Names = std::vector<std::string>;
@@ -63,7 +63,7 @@ TEST_F(LookupsTest, One_sandbox_has_one_name_looked_up_at_a_time) {
   ask('b', "quick");
   EXPECT_EQ(workers.jobs.size(), 2U) << "another sandbox does not wait for it";
   workers.finish(1);
-  EXPECT_EQ(told, Names{"quick"});
+  EXPECT_EQ(answers, Names{"quick"});
 }
 
 TEST_F(LookupsTest, Sandboxes_take_turns_when_all_threads_are_at_work) {
@@ -73,11 +73,11 @@ TEST_F(LookupsTest, Sandboxes_take_turns_when_all_threads_are_at_work) {
   ask('z', "late");
   EXPECT_EQ(workers.jobs.size(), std::size_t{lookups_at_once_max});
   workers.finish();
-  EXPECT_EQ(told, Names{"a0"});
+  EXPECT_EQ(answers, Names{"a0"});
   for (int i = 0; i < 7; ++i) workers.finish();
   EXPECT_EQ(looked_up.size(), 8U);
   workers.finish();
-  EXPECT_EQ(told.back(), "late") << "it was the next one when the first thread was free";
+  EXPECT_EQ(answers.back(), "late") << "it was the next one when the first thread was free";
 }
 
 TEST_F(LookupsTest, A_tenant_with_many_sandboxes_leaves_threads_to_the_others) {
@@ -88,7 +88,7 @@ TEST_F(LookupsTest, A_tenant_with_many_sandboxes_leaves_threads_to_the_others) {
   ask('z', "quick", "one");
   ASSERT_EQ(workers.jobs.size(), std::size_t{lookups_of_tenant_max + 1}) << "it waits for none of them";
   workers.finish(lookups_of_tenant_max);
-  EXPECT_EQ(told, Names{"quick"});
+  EXPECT_EQ(answers, Names{"quick"});
 }
 
 TEST_F(LookupsTest, Tenants_take_turns_and_then_the_sandboxes_of_each) {
@@ -114,14 +114,14 @@ TEST_F(LookupsTest, A_lookup_without_an_answer_is_given_up_after_two_seconds) {
   ask('a', "silent", "one");
   ask('a', "next", "one");
   loop.advance({lookup_ms_max - 1});
-  EXPECT_TRUE(told.empty());
+  EXPECT_TRUE(answers.empty());
   loop.advance({1});
-  EXPECT_EQ(told, Names{"silent: the name servers do not answer"});
+  EXPECT_EQ(answers, Names{"silent: the name servers do not answer"});
   EXPECT_EQ(workers.jobs.size(), 1U) << "its thread is still the sandbox's";
   workers.finish();
   workers.finish();
-  EXPECT_EQ(told.back(), "next");
-  EXPECT_EQ(told.size(), 2U) << "what comes late is not told";
+  EXPECT_EQ(answers.back(), "next");
+  EXPECT_EQ(answers.size(), 2U) << "a late answer is not reported";
 }
 
 TEST_F(LookupsTest, Who_gave_up_leaves_the_queue) {
@@ -132,14 +132,14 @@ TEST_F(LookupsTest, Who_gave_up_leaves_the_queue) {
   workers.finish();
   workers.finish();
   EXPECT_EQ(looked_up, (Names{"first", "last"}));
-  EXPECT_EQ(told, (Names{"first", "last"}));
+  EXPECT_EQ(answers, (Names{"first", "last"}));
 }
 
 TEST_F(LookupsTest, What_is_found_for_one_that_gave_up_is_not_told) {
   auto given_up = ask('a', "given up");
   forget(given_up);
   workers.finish();
-  EXPECT_TRUE(told.empty());
+  EXPECT_TRUE(answers.empty());
 }
 
 TEST_F(LookupsTest, A_sandbox_waits_for_a_bounded_number_of_names) {
@@ -147,7 +147,7 @@ TEST_F(LookupsTest, A_sandbox_waits_for_a_bounded_number_of_names) {
   ask('a', "one more");
   ask('b', "other");
   loop.settle();
-  EXPECT_EQ(told, Names{"one more: this sandbox has too many names looked up at once"});
+  EXPECT_EQ(answers, Names{"one more: this sandbox has too many names looked up at once"});
   EXPECT_EQ(workers.jobs.size(), 2U);
 }
 

@@ -136,7 +136,7 @@ TEST_F(ProxyTest, I_17_Of_several_addresses_only_those_that_may_be_reached_are_t
   start();
   Client client = connect();
   client.say(get(at("rebind.test", upstream)));
-  EXPECT_EQ(client.hear_answer().status, 200) << "nobody listens on 127.0.0.9; the next one is tried";
+  EXPECT_EQ(client.hear_answer().status, 200) << "nothing listens on 127.0.0.9; the next address is tried";
 }
 
 TEST_F(ProxyTest, A_host_that_cannot_be_found_or_reached_is_a_bad_gateway) {

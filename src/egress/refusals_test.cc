@@ -55,13 +55,13 @@ TEST_F(RefusalsTest, Sums_are_reported_while_the_guest_goes_on) {
   start();
   Client client = connect();
   ask(client, "denied.test", 3);
-  int64_t told = 0;
-  for (std::size_t i = 0; told < 3; ++i) {
+  int64_t reported = 0;
+  for (std::size_t i = 0; reported < 3; ++i) {
     const RequestRecord record = recorded.record(i);
     ASSERT_GT(record.more, 0);
-    told += record.more;
+    reported += record.more;
   }
-  EXPECT_EQ(told, 3);
+  EXPECT_EQ(reported, 3);
 }
 
 TEST_F(RefusalsTest, A_sandbox_that_is_refused_again_and_again_is_slowed_down_on_all_its_connections) {

@@ -54,14 +54,16 @@ Result<std::unique_ptr<Resolver>> Resolver::make(const std::map<std::string, std
   return out;
 }
 
-void Resolver::resolve(const Requester& requester, std::weak_ptr<const void> wanted, const Destination& to, Done done) {
+void Resolver::resolve(const Requester& requester, Lifetime::Watch wanted, const Destination& to, Done done) {
   std::optional<Address> known;
   if (const auto at = known_.find(to.host); at != known_.end()) known = at->second;
   if (to.is_address) known = parse_address(to.host);
   if (known || to.is_address) {
     std::vector<Address> all;
     if (known) all.push_back(*known);
-    return reactor_.defer([result = checked(to, all), done = std::move(done)]() mutable { done(std::move(result)); });
+    return reactor_.defer([wanted, result = checked(to, all), done = std::move(done)]() mutable {
+      if (!wanted.is_over()) done(std::move(result));
+    });
   }
   lookups_.look_up(requester, std::move(wanted), to.host,
                    [this, to, done = std::move(done)](const Result<std::vector<Address>>& found) mutable {

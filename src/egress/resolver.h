@@ -28,9 +28,9 @@ class Resolver {
                                                 world::Reactor& reactor, world::Workers& workers);
 
   // Returns the addresses that may be reached. Fails with `denied` if the name has only others, `unavailable` if it has
-  // none. `done` is never called from inside the call, nor after `wanted` has expired.
+  // none. `done` is never called from inside the call, nor after `wanted` is over.
   using Done = Callback<void(Result<std::vector<Address>>)>;
-  void resolve(const Requester& requester, std::weak_ptr<const void> wanted, const Destination& to, Done done);
+  void resolve(const Requester& requester, Lifetime::Watch wanted, const Destination& to, Done done);
 
   // True if the operator allowed this address although it is private.
   bool is_opened(const Address& address) const;

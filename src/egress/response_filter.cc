@@ -51,11 +51,12 @@ void ResponseFilter::take_head(std::string_view& bytes, std::string& out) {
 }
 
 void ResponseFilter::on_head(http::ResponseHead head, std::string& out) {
-  if (head.status == 101) return fail("it wants to speak another protocol, which nobody asked for");
+  if (head.status == 101) return fail("it wants to speak another protocol, which was not asked for");
   if (head.status < 200) return pass_on_interim(std::move(head), out);
   const bool is_part = head.status == 206 || (head.status < 300 && head.headers.count("Content-Range") > 0);
   if (is_part && terms_.whole_only) {
-    return fail("it answered with a part (206), which nobody asked for and which cannot be looked through for secrets");
+    return fail(
+        "it answered with a part (206), which was not asked for and which cannot be looked through for secrets");
   }
   http::BodyPlan plan;
   if (const auto fault = http::plan_body(head, terms_.method, plan)) {

@@ -1,7 +1,7 @@
 // An upstream response as the sandbox gets it, without the values of secrets. Pure.
 //
 // If the run has secrets, the response is scrubbed and gets a framing that does not need its length beforehand;
-// otherwise it keeps its framing.
+// otherwise it keeps its framing. Own file: the only place at which values of secrets leave a response.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ model::Policy rules_that_name(const model::Policy& policy, std::string_view host
 
 std::string words_of_denial(const std::string& host, const std::string& why) {
   return "this sandbox may not reach " + host + ": " + why +
-         ". Do not look for a way around it; if the task needs this host, say so to whoever gave you the task.";
+         ". Do not look for a way around it; if the task needs this host, say so to the person who gave you the task.";
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ void Session::begin(RunAccess access, SandboxProxyListener& listener) {
       shared_->log.write(world::LogLevel::warn, "workspace API not reachable", {{"why", door.error().what}});
     }
   }
-  delivery_ = std::make_shared<Delivery>(&listener);
+  listener_ = &listener;
   sent_for_good_ = 0;
 }
 
@@ -68,7 +68,9 @@ void Session::end() {
   access_.reset();
   workspace_api_.reset();
   scrubs_bearer_ = false;
-  delivery_.reset();
+  listener_ = nullptr;
+  unreported_.clear();
+  run_lifetime_.begin_anew();
   pool_.clear();
   let_through_.clear();
   questions_.clear();
@@ -190,9 +192,8 @@ std::string Session::ask(Question question, Waiter& waiter) {
   }
   question.number = ++last_number_;
   questions_[question.number] = {question.host, question.alias, {&waiter}};
-  shared_->reactor.defer([delivery = std::weak_ptr(delivery_), question = std::move(question)]() mutable {
-    if (const auto open = delivery.lock()) open->listener->on_question(std::move(question));
-  });
+  shared_->reactor.defer(run_lifetime_.guard(
+      [this, question = std::move(question)]() mutable { listener_->on_question(std::move(question)); }));
   return {};
 }
 
@@ -210,29 +211,28 @@ void Session::settle(uint64_t number, bool go_on, std::string_view words) {
 }
 
 std::vector<RequestRecord> Session::take_unreported() {
-  if (!delivery_) return {};
-  auto records = std::exchange(delivery_->records, {});
+  if (listener_ == nullptr) return {};
+  auto records = std::exchange(unreported_, {});
   for (auto& sum : take_sums()) records.push_back(std::move(sum));
   return {records.begin(), records.end()};
 }
 
 void Session::report(RequestRecord record) {
   if (count(record)) return deliver(std::move(record));
-  if (delivery_ && !std::exchange(sums_are_due_, true)) {
+  if (listener_ != nullptr && !std::exchange(sums_are_due_, true)) {
     sum_timer_ = shared_->reactor.after({shared_->options.sum_ms}, [this] { deliver_sums(); });
   }
 }
 
 void Session::deliver(RequestRecord record) {
-  if (!delivery_) return;
-  delivery_->records.push_back(std::move(record));
-  shared_->reactor.defer([delivery = std::weak_ptr(delivery_)] {
-    const auto open = delivery.lock();
-    if (!open || open->records.empty()) return;
-    RequestRecord next = std::move(open->records.front());
-    open->records.pop_front();
-    open->listener->on_request(std::move(next));
-  });
+  if (listener_ == nullptr) return;
+  unreported_.push_back(std::move(record));
+  shared_->reactor.defer(run_lifetime_.guard([this] {
+    if (unreported_.empty()) return;
+    RequestRecord next = std::move(unreported_.front());
+    unreported_.pop_front();
+    listener_->on_request(std::move(next));
+  }));
 }
 
 void Session::deliver_sums() {
@@ -290,6 +290,34 @@ int64_t Session::pause_ms() const {
   const int64_t each_us = us_per_second / shared_->options.refusals_per_second;
   const int64_t full_us = refusals_until_us_ - each_us * shared_->options.refusals_at_once;
   return std::max<int64_t>(held_ ? held_look_ms : 0, (full_us - shared_->reactor.monotonic_us() + 999) / 1'000);
+}
+
+// ── the pool ──
+
+std::unique_ptr<Stream> Pool::take(const Destination& to) {
+  // The connection that was used last is the likeliest to be still open.
+  const auto at = std::find_if(idle_.rbegin(), idle_.rend(), [&](const Idle& idle) { return idle.to == to; });
+  if (at == idle_.rend()) return nullptr;
+  auto stream = std::move(at->stream);
+  idle_.erase(std::next(at).base());
+  return stream;
+}
+
+void Pool::put(const Destination& to, std::unique_ptr<Stream> stream) {
+  if (stream->state() != Stream::State::open || stream->ended() || !stream->input().empty()) return;
+  if (idle_.size() == count_max) idle_.pop_front();
+  const uint64_t number = ++last_number_;
+  // Bytes that arrive now answer no request: the end of the connection, or an attempt to poison the next response.
+  stream->on_change([this, number, it = stream.get()] {
+    if (it->state() != Stream::State::open || it->ended() || !it->input().empty()) drop(number);
+  });
+  stream->rest();
+  static_cast<void>(stream->settle());  // it has nothing to send, and is to be watched
+  idle_.push_back({number, to, std::move(stream), reactor_.after({idle_ms_max}, [this, number] { drop(number); })});
+}
+
+void Pool::drop(uint64_t number) {
+  std::erase_if(idle_, [&](const Idle& idle) { return idle.number == number; });
 }
 
 }  // namespace sluice::egress

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,14 +14,45 @@
 #include <string_view>
 #include <vector>
 
+#include "base/lifetime.h"
+#include "egress/destination.h"
 #include "egress/egress.h"
-#include "egress/pool.h"
 #include "egress/request_report.h"
 #include "egress/shared_state.h"
+#include "egress/stream.h"
 #include "egress/substitution.h"
 #include "egress/workspace_api.h"
+#include "world/world.h"
 
 namespace sluice::egress {
+
+// Idle upstream connections that the next request may use. Each session has its own pool, so that what an upstream
+// server associates with a connection never applies to another run.
+class Pool final {
+ public:
+  explicit Pool(world::Reactor& reactor) : reactor_(reactor) {}
+
+  // Null if none is idle.
+  std::unique_ptr<Stream> take(const Destination& to);
+  void put(const Destination& to, std::unique_ptr<Stream> stream);
+  void clear() { idle_.clear(); }
+
+ private:
+  static constexpr std::size_t count_max = 16;
+  static constexpr int64_t idle_ms_max = 30'000;  // most servers wait longer
+
+  struct Idle {
+    uint64_t number = 0;
+    Destination to;
+    std::unique_ptr<Stream> stream;
+    world::Timer timer;
+  };
+  void drop(uint64_t number);
+
+  world::Reactor& reactor_;
+  std::list<Idle> idle_;  // least recently used first
+  uint64_t last_number_ = 0;
+};
 
 // Waits for the answer to a question.
 class Waiter {
@@ -109,12 +141,9 @@ class Session final {
   std::optional<RunAccess> access_;
   std::optional<Forwarding> workspace_api_;
   bool scrubs_bearer_ = false;
-  struct Delivery {
-    SandboxProxyListener* listener = nullptr;
-    std::deque<RequestRecord> records;  // not delivered yet
-  };
-  std::shared_ptr<Delivery> delivery_;  // expires when the run ends, so that deferred deliveries find no listener
-  std::set<std::string> let_through_;   // hosts that a human allowed for this run
+  SandboxProxyListener* listener_ = nullptr;  // null: no run is served
+  std::deque<RequestRecord> unreported_;      // not delivered yet
+  std::set<std::string> let_through_;         // hosts that a human allowed for this run
   std::map<uint64_t, OpenQuestion> questions_;
   uint64_t last_number_ = 0;
   int64_t sent_for_good_ = 0;
@@ -122,6 +151,7 @@ class Session final {
   world::Timer sum_timer_;
   bool sums_are_due_ = false;
   int64_t refusals_until_us_ = 0;  // when the refusals so far would be paid off at refusals_per_second
+  Lifetime run_lifetime_;  // begins anew with each run, so that what was deferred for one does not reach the next
 };
 
 }  // namespace sluice::egress

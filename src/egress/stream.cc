@@ -41,9 +41,7 @@ Stream::Stream(world::Reactor& reactor, OwnedFd fd, State state)
                           [this](world::Ready ready) { on_ready(ready); });
 }
 
-Stream::~Stream() {
-  if (dropped_ != nullptr) *dropped_ = true;
-}
+Stream::~Stream() = default;
 
 void Stream::secure(OpenSslPtr<SSL> session) {
   if (state_ != State::open || in_.size() > 0) {
@@ -77,12 +75,10 @@ void Stream::on_ready(world::Ready ready) {
   }
   arrange();
   if (!on_change_) return;
-  bool dropped = false;
-  dropped_ = &dropped;
+  const auto watch = lifetime_.watch();
   auto on_change = std::move(on_change_);
   on_change();
-  if (dropped) return;
-  dropped_ = nullptr;
+  if (watch.is_over()) return;
   if (!on_change_) on_change_ = std::move(on_change);
 }
 

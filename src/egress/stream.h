@@ -1,7 +1,7 @@
 // One connection, in the clear or under TLS, with a bounded buffer on either side. Never blocks.
 //
-// Whoever owns it looks at what came and writes what is to go, then calls settle(); from the loop it is
-// told when to look again.
+// Its owner reads what came and writes what is to go, then calls settle(). The loop calls the owner when there is more
+// to do.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 #include "base/callback.h"
 #include "base/fd.h"
+#include "base/lifetime.h"
 #include "egress/tls.h"
 #include "world/world.h"
 
@@ -62,7 +63,7 @@ class Stream final {
   std::string& outgoing() { return out_.back(); }  // what is appended here is written
   std::size_t unsent() const { return out_.size(); }
   std::size_t room() const { return unsent() < buffer_bytes_max ? buffer_bytes_max - unsent() : 0; }
-  // Once all is sent the peer is told that no more comes.
+  // Once all is sent, the peer sees the end of the stream.
   void end_writing() { ends_ = true; }
   bool finished() const { return finished_; }  // and it was
   // Nothing happens for a while.
@@ -71,7 +72,7 @@ class Stream final {
   void break_off();
 
   // Sends what can be sent, and asks the kernel to say when more can be done. True: something left, so that there is
-  // room for more; whoever does not look again now is not told.
+  // room for more; no call from the loop will report it.
   [[nodiscard]] bool settle();
 
  private:
@@ -102,9 +103,9 @@ class Stream final {
   bool hung_up_ = false;     // the kernel would say so again and again
   bool tls_writes_ = false;  // TLS has something of its own to send
   Callback<void()> on_change_;
-  bool* dropped_ = nullptr;  // set while on_change_ runs
   std::unique_ptr<world::Watch> watch_;
   world::Timer again_;  // for bytes that the kernel does not know of
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::egress

@@ -42,7 +42,7 @@ class StreamTest : public testing::Test {
   OwnedFd peer;
 };
 
-// The kernel tells of room only while there is something to send: whoever sent the last of it must look.
+// The kernel reports room only while there is something to send: the owner that sent the last of it must look.
 TEST_F(StreamTest, Says_when_room_was_made_that_nobody_else_will_tell_of) {
   const std::string piece(64 * 1024, 'x');
   std::size_t written = 0;

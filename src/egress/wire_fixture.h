@@ -82,7 +82,7 @@ class Peer {
     session_.reset();
     fd_.reset();
   }
-  // From another thread: whoever waits here waits no longer.
+  // From another thread: ends the waits below.
   void wake() { shutdown(fd_.get(), SHUT_RDWR); }
 
   Heard hear_request() {
