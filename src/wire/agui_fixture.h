@@ -1,4 +1,4 @@
-// Journals as a store gives them, and stories that are told to clients of every kind.
+// Journals as a store gives them, and stories that are sent to clients of every kind.
 #pragma once
 
 #include <string>

@@ -34,13 +34,13 @@ std::string content_of(const std::filesystem::path& path) {
 }
 
 // SLUICE_WRITE_GOLDENS=1 in the environment writes them anew.
-void expect_golden(const std::string& name, const std::string& told) {
+void expect_golden(const std::string& name, const std::string& stream) {
   const auto path = std::filesystem::path(SLUICE_SOURCE_DIR "/src/wire/testdata/agui") / name;
   if (std::getenv("SLUICE_WRITE_GOLDENS") != nullptr) {
     std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path) << told;
+    std::ofstream(path) << stream;
   }
-  EXPECT_EQ(told, content_of(path)) << name;
+  EXPECT_EQ(stream, content_of(path)) << name;
 }
 
 std::string text_at(json::Value object, std::string_view name) {
@@ -54,9 +54,9 @@ class AguiFoldTest : public testing::Test {
     return journals_.fold(journals_.journal_of(std::move(events)), view);
   }
   std::vector<std::string> lines_of(const std::vector<model::RunEvent>& events, const View& view) {
-    std::istringstream told(fold(events, view));
+    std::istringstream stream(fold(events, view));
     std::vector<std::string> lines;
-    for (std::string line; std::getline(told, line);) lines.push_back(line);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
     return lines;
   }
   std::vector<std::string> types_of(const std::vector<model::RunEvent>& events, const View& view) {
@@ -83,8 +83,8 @@ TEST_F(AguiFoldTest, Every_story_is_told_to_every_kind_of_client_as_written_down
     expect_golden(story.name + ".messages.json", "[" + history_of(story.events) + "]\n");
     for (const auto& peer : peers) {
       for (int segment = 0; segment < story.segments; ++segment) {
-        const auto told = fold(story.events, {.format = peer.sse, .segment = segment});
-        expect_golden(story.name + "." + std::to_string(segment) + "." + std::string(peer.name) + ".sse", told);
+        const auto stream = fold(story.events, {.format = peer.sse, .segment = segment});
+        expect_golden(story.name + "." + std::to_string(segment) + "." + std::string(peer.name) + ".sse", stream);
       }
     }
   }
@@ -201,11 +201,11 @@ TEST_F(AguiFoldTest, A_copy_goes_on_by_itself_and_a_segment_that_never_comes_is_
 }
 
 TEST_F(AguiFoldTest, A_runs_name_cannot_begin_a_line_of_its_own) {
-  const auto told =
+  const auto stream =
       fold({{EventKind::accepted, {}, R"({"agui":{"thread_id":"t","run_id":"r\ndata: {}","messages":[]}})"}},
            {.format = Format::agui_sse});
-  EXPECT_TRUE(told.starts_with("id: run-0\ndata: {\"type\":\"RUN_STARTED\"")) << told;
-  EXPECT_EQ(told.find("\ndata: {}"), std::string::npos);
+  EXPECT_TRUE(stream.starts_with("id: run-0\ndata: {\"type\":\"RUN_STARTED\"")) << stream;
+  EXPECT_EQ(stream.find("\ndata: {}"), std::string::npos);
 }
 
 TEST_F(AguiFoldTest, What_is_no_JSON_or_has_no_names_is_left_out) {
@@ -238,16 +238,16 @@ TEST_F(AguiFoldTest, Long_results_and_diffs_are_cut_between_characters) {
 }
 
 TEST_F(AguiFoldTest, The_break_between_two_rounds_is_in_no_message_and_counts_where_text_is_taken_back) {
-  const auto told = fold({{EventKind::accepted, {}, R"({"agui":{"thread_id":"t","run_id":"r","messages":[]}})"},
-                          {EventKind::text, {}, "First."},
-                          {EventKind::step, {}, R"({"id":"a","name":"x","status":"succeeded","result":"z"})"},
-                          {EventKind::text, {}, "\n\n"},
-                          {EventKind::text, {}, "Second."},
-                          {EventKind::replaced, {}, R"({"kept_bytes":11})"}},
-                         {.format = Format::agui_ndjson});
-  EXPECT_EQ(told.find(R"("delta":"\n)"), std::string::npos) << told;
-  EXPECT_NE(told.find(R"("delta":"Second.")"), std::string::npos) << told;
-  EXPECT_NE(told.find(R"("content":"Sec"})"), std::string::npos) << told;
+  const auto stream = fold({{EventKind::accepted, {}, R"({"agui":{"thread_id":"t","run_id":"r","messages":[]}})"},
+                            {EventKind::text, {}, "First."},
+                            {EventKind::step, {}, R"({"id":"a","name":"x","status":"succeeded","result":"z"})"},
+                            {EventKind::text, {}, "\n\n"},
+                            {EventKind::text, {}, "Second."},
+                            {EventKind::replaced, {}, R"({"kept_bytes":11})"}},
+                           {.format = Format::agui_ndjson});
+  EXPECT_EQ(stream.find(R"("delta":"\n)"), std::string::npos) << stream;
+  EXPECT_NE(stream.find(R"("delta":"Second.")"), std::string::npos) << stream;
+  EXPECT_NE(stream.find(R"("content":"Sec"})"), std::string::npos) << stream;
 }
 
 TEST_F(AguiFoldTest, Ids_of_counted_steps_are_of_one_run_and_find_back) {

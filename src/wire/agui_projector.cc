@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/digest.h"
 #include "base/utf8.h"
 #include "wire/agui_call_ids.h"
-#include "wire/agui_outcomes.h"
 
 namespace sluice::wire {
 namespace {
@@ -14,6 +16,90 @@ namespace events = model::events;
 using Items = std::vector<model::RequestedItem>;
 
 constexpr std::size_t snapshot_bytes_max = std::size_t{8} << 20;  // a client gives up a frame of 10 MiB
+
+constexpr std::string_view agui_success = R"({"type":"success"})";
+
+// A problem for programs and for people; never empty.
+struct AguiError {
+  std::string code;
+  std::string message;
+};
+
+// What an answer must look like. Members in the order of their names: TanStack's client compares the digest of the
+// text that it would write.
+constexpr std::string_view decision_schema =
+    R"({"properties":{"approved":{"type":"boolean"},"note":{"type":"string"}},"required":["approved"],"type":"object"})";
+constexpr std::string_view secrets_schema =
+    R"({"properties":{"approved":{"type":"boolean"},"note":{"type":"string"},)"
+    R"("secrets":{"additionalProperties":{"type":"string"},"type":"object"}},"required":["approved"],"type":"object"})";
+
+std::string digest(std::string_view text) { return "sha256:" + to_hex(sha256(text)); }
+
+AguiError agui_error_of(const model::events::EndProblem& problem) {
+  return {problem.code.empty() ? "internal" : problem.code,
+          problem.words().empty() ? "The run failed." : problem.words()};
+}
+
+// The outcome of a segment that waits for a human's decision, as JSON. `run_id` is the segment's.
+std::string approval_outcome(const model::events::Gate& gate, const model::Run& run, std::string_view run_id) {
+  const auto call = std::ranges::find_if(gate.items, [](const auto& item) { return item.call.has_value(); });
+  const bool asks_secret =
+      std::ranges::any_of(gate.items, [](const auto& item) { return item.kind == model::ItemKind::secret; });
+  const auto schema = asks_secret ? secrets_schema : decision_schema;
+
+  std::string outcome;
+  json::Writer writer(outcome);
+  writer.begin_object().key("type").string("interrupt").key("interrupts").begin_array().begin_object();
+  writer.key("id").string(gate.id).key("reason");
+  if (call != gate.items.end()) {
+    writer.string("tool_call").key("toolCallId").string(call_id_of(run, call->call->id));
+  } else {
+    writer.string(asks_secret ? "input_required" : "confirmation");
+  }
+  writer.key("message").string(gate.reason).key("responseSchema").raw(schema);
+  if (!gate.expires_at.empty()) writer.key("expiresAt").string(gate.expires_at);
+  writer.key("metadata").begin_object();
+  writer.key("sluice").begin_object().key("approval").raw(gate.approval.text).end_object();
+  writer.key("tanstack:interruptBinding").begin_object().key("v").integer(1).key("kind").string("generic");
+  writer.key("interruptId").string(gate.id).key("interruptedRunId").string(run_id).key("generation").integer(0);
+  writer.key("responseSchemaHash").string(digest(schema)).end_object();
+  writer.end_object().end_object().end_array().end_object();
+  return outcome;
+}
+
+// The outcome of a segment that waits for the results of the client's own tools, as TanStack's client wants it.
+std::string client_tools_outcome(const std::vector<model::RequestedItem>& items, const model::Run& run,
+                                 std::string_view run_id) {
+  std::string outcome;
+  json::Writer writer(outcome);
+  writer.begin_object().key("type").string("interrupt").key("interrupts").begin_array();
+  for (const auto& item : items) {
+    const auto call_id = call_id_of(run, item.call->id);
+    const auto id = "client_tool_" + call_id;
+    const auto input = json::Document::parse(item.call->arguments);
+    writer.begin_object().key("id").string(id).key("reason").string("tanstack:client_tool_execution");
+    writer.key("toolCallId").string(call_id).key("responseSchema").raw("{}").key("metadata").begin_object();
+    writer.key("kind").string("client_tool").key("toolName").string(item.call->name);
+    writer.key("input").raw(input ? input.value().root().to_text() : "{}");
+    writer.key("tanstack:interruptBinding").begin_object().key("v").integer(1);
+    writer.key("kind").string("client-tool-execution").key("interruptId").string(id);
+    writer.key("interruptedRunId").string(run_id).key("generation").integer(0);
+    writer.key("toolName").string(item.call->name).key("toolCallId").string(call_id);
+    // Clients say nothing of what the tool returns.
+    writer.key("outputSchemaHash").string(digest("undefined")).key("responseSchemaHash").string(digest("{}"));
+    writer.end_object().end_object().end_object();
+  }
+  writer.end_array().end_object();
+  return outcome;
+}
+
+// The elements of the list in either.
+std::string interrupts_in(std::string_view outcome) {
+  constexpr std::string_view head = R"({"type":"interrupt","interrupts":[)";
+  constexpr std::string_view tail = "]}";
+  SLUICE_CHECK(outcome.starts_with(head) && outcome.ends_with(tail));
+  return std::string(outcome.substr(head.size(), outcome.size() - head.size() - tail.size()));
+}
 
 bool is_of_client(const model::RequestedItem& item) { return item.kind == model::ItemKind::client_tool && item.call; }
 
@@ -69,7 +155,7 @@ void AguiProjector::begin_segment() {
     // TanStack's client names the run that waited as the parent of the one that resumes it.
     if (frames().peer() == AguiPeer::tanstack) parent_run_id_ = before;
   }
-  usage_before_ = usage_;
+  usage_.begin_segment();
   phases_.clear();
   voices().begin_segment();
   frames().begin_stream(run_id_, segment_ == view_.segment);
@@ -149,8 +235,8 @@ void AguiProjector::show(const journal::Committed& news) {
       [&](const events::Egress&) { custom_as_it_is("sluice.egress", body); },
       [&](const events::Log& log) { show_log(log, body); },
       [&](const events::UsageSum& usage) {
-        note_usage(usage.input_tokens, usage.output_tokens);
-        if (!usage.model.empty()) usage_.model = usage.model;
+        usage_.set(usage.input_tokens, usage.output_tokens);
+        if (!usage.model.empty()) usage_.set_model(usage.model);
       },
       [&](const events::Replaced& replaced) { take_back(replaced); },
       [&](const events::Subagent& subagent) { show_subagent(subagent); },
@@ -168,11 +254,6 @@ void AguiProjector::say(std::string_view text) {
   if (is_break) return voices().transcript().add_gap(text.size());
   has_answered_ = true;
   voices().say(agent, text);
-}
-
-void AguiProjector::note_usage(int64_t input_tokens, int64_t output_tokens) {
-  usage_.input = std::max<int64_t>(input_tokens, 0);
-  usage_.output = std::max<int64_t>(output_tokens, 0);
 }
 
 // Phases of a sandbox's life are steps that are over when they are reported.
@@ -328,7 +409,7 @@ void AguiProjector::leave_to_client(const Items& items) {
 void AguiProjector::complete(const events::Completed& completed) {
   close_everything(Ending::done);
   // The finished message has the usage too, also of a run whose model was asked only once.
-  if (completed.usage) note_usage(completed.usage->input_tokens, completed.usage->output_tokens);
+  if (completed.usage) usage_.set(completed.usage->input_tokens, completed.usage->output_tokens);
   finish(agui_success, "stop");
 }
 
@@ -351,7 +432,7 @@ void AguiProjector::cancel_run(const events::Cancelled& cancelled) {
 void AguiProjector::fail(std::string_view code, std::string_view message) {
   frames().write({AguiType::run_error, run_id_}, [&](json::Writer& writer) {
     writer.key("message").string(message).key("code").string(code);
-    append_usage(writer);
+    usage_.append(writer);
     if (frames().peer() != AguiPeer::tanstack) return;
     writer.key("metadata").begin_object().key("tanstack").begin_object();
     writer.key("threadId").string(thread_id_).key("runId").string(run_id_).end_object().end_object();
@@ -361,22 +442,26 @@ void AguiProjector::fail(std::string_view code, std::string_view message) {
 void AguiProjector::finish(std::string_view outcome, std::string_view finish_reason) {
   frames().write({AguiType::run_finished, run_id_}, [&](json::Writer& writer) {
     writer.key("threadId").string(thread_id_).key("runId").string(run_id_).key("outcome").raw(outcome);
-    append_usage(writer);
+    usage_.append(writer);
     // Without it TanStack's client may call the agent again by itself after a tool's result.
     if (frames().peer() != AguiPeer::tanstack) return;
     writer.key("metadata").begin_object().key("tanstack").begin_object().key("finishReason").string(finish_reason);
-    if (!usage_.model.empty()) writer.key("model").string(usage_.model);
+    if (!usage_.model().empty()) writer.key("model").string(usage_.model());
     writer.end_object().end_object();
   });
 }
 
-// The usage of this segment; nothing where nothing is known.
-void AguiProjector::append_usage(json::Writer& writer) const {
-  const auto input = std::max<int64_t>(usage_.input - usage_before_.input, 0);
-  const auto output = std::max<int64_t>(usage_.output - usage_before_.output, 0);
+void AguiProjector::Usage::set(int64_t input_tokens, int64_t output_tokens) {
+  input_ = std::max<int64_t>(input_tokens, 0);
+  output_ = std::max<int64_t>(output_tokens, 0);
+}
+
+void AguiProjector::Usage::append(json::Writer& writer) const {
+  const auto input = std::max<int64_t>(input_ - input_before_, 0);
+  const auto output = std::max<int64_t>(output_ - output_before_, 0);
   if (input + output == 0) return;
   writer.key("usage").begin_array().begin_object();
-  if (!usage_.model.empty()) writer.key("model").string(usage_.model);
+  if (!model_.empty()) writer.key("model").string(model_);
   if (input > 0) writer.key("inputTokens").integer(input);
   if (output > 0) writer.key("outputTokens").integer(output);
   writer.key("totalTokens").integer(input + output).end_object().end_array();

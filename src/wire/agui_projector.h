@@ -16,7 +16,7 @@
 #include "journal/journal.h"
 #include "model/event_codec.h"
 #include "model/model.h"
-#include "wire/agui_calls.h"
+#include "wire/agui_messages.h"
 
 namespace sluice::wire {
 
@@ -41,10 +41,21 @@ class AguiProjector {
 
  private:
   using Ending = AguiVoices::Ending;
-  struct Usage {
-    int64_t input = 0;
-    int64_t output = 0;
-    std::string model;
+  // The tokens of the present segment: those of the run without those of the segments before.
+  class Usage {
+   public:
+    void begin_segment() { input_before_ = input_, output_before_ = output_; }
+    // Of the run so far.
+    void set(int64_t input_tokens, int64_t output_tokens);
+    void set_model(std::string model) { model_ = std::move(model); }
+    const std::string& model() const { return model_; }
+    // As a member of an object; nothing where nothing is known.
+    void append(json::Writer& writer) const;
+
+   private:
+    int64_t input_ = 0, output_ = 0;
+    int64_t input_before_ = 0, output_before_ = 0;
+    std::string model_;
   };
 
   AguiVoices& voices() { return calls_.voices(); }
@@ -63,7 +74,6 @@ class AguiProjector {
   // ── what happens ──
   void show(const journal::Committed& news);
   void say(std::string_view text);
-  void note_usage(int64_t input_tokens, int64_t output_tokens);
   void show_log(const model::events::Log& log, const std::string& body);
   void show_output(const model::events::Output& output);
   void show_diff(const model::events::Diff& event);
@@ -84,7 +94,6 @@ class AguiProjector {
   void fail(std::string_view code, std::string_view message);
   // `outcome`: JSON.
   void finish(std::string_view outcome, std::string_view finish_reason);
-  void append_usage(json::Writer& writer) const;
   void write_snapshot();
 
   template <typename Members>
@@ -118,7 +127,6 @@ class AguiProjector {
   std::string user_message_;
   std::map<std::string, int, std::less<>> phases_;  // how often there was one of that name
   Usage usage_;
-  Usage usage_before_;  // of the segments before
 };
 
 }  // namespace sluice::wire

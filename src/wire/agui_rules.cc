@@ -105,8 +105,8 @@ std::string_view AguiRules::admit(const AguiEvent& event) {
   const auto act = act_of(event.type);
   if (act == Act::go_on) {  // most events
     const auto at = find(family, event);
-    if (at == open_.size()) return "goes on with what is not open";
-    return open_[at].owner == event.owner ? "" : "goes on with what is another's";
+    if (at == open_.size()) return "continues what is not open";
+    return open_[at].owner == event.owner ? "" : "continues what is another's";
   }
   if (peer_ != AguiPeer::current && (family == Family::subagent || !event.owner.empty())) {
     return "tells of a subagent, of which this client knows nothing";
@@ -156,12 +156,12 @@ std::string_view AguiRules::admit_open(const AguiEvent& event, Family family) {
     if (!subagents_.emplace(event.id, false).second) return "begins a subagent that has been";
   } else if (family == Family::text || family == Family::reasoning) {
     const auto known = messages_.emplace(event.id, event.owner).first;
-    if (known->second != event.owner) return "goes on with another's message";
+    if (known->second != event.owner) return "continues another's message";
   } else if (family == Family::call) {
     const auto parent = messages_.find(event.parent);
     if (parent != messages_.end() && parent->second != event.owner) return "is part of another's message";
     const auto known = call_owners_.emplace(event.id, event.owner).first;
-    if (known->second != event.owner) return "goes on with another's call";
+    if (known->second != event.owner) return "continues another's call";
     calls_.emplace(event.id, false);
   }
   open_.push_back({family, std::string(event.id), std::string(event.owner)});
@@ -170,7 +170,7 @@ std::string_view AguiRules::admit_open(const AguiEvent& event, Family family) {
 
 std::string_view AguiRules::admit_result(const AguiEvent& event) {
   const auto call = calls_.find(event.id);
-  if (call == calls_.end()) return "answers a call that nobody made";
+  if (call == calls_.end()) return "answers a call that was not made";
   if (is_open(Family::call, event.id)) return "answers a call that is not over";
   if (call->second) return "answers a call again";
   call->second = true;

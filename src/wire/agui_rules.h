@@ -1,5 +1,6 @@
-// In which order AG-UI's events may come: what its client refuses, and what it leaves to whoever sends. Every event
-// passes here before it is told, in all builds. The last line: whoever tells repairs what an agent does wrong before.
+// The order in which AG-UI's events may come: what its client refuses, and what it leaves to the sender. Every event is
+// checked here before it is sent, in all builds. This is the last line of defence: AguiProjector repairs what an agent
+// does wrong before.
 #pragma once
 
 #include <cstdint>

@@ -55,18 +55,18 @@ TEST(AguiRules, Whatever_is_opened_is_opened_once_and_closed_before_the_end) {
 
 TEST(AguiRules, Only_what_is_open_goes_on_and_a_closed_text_may_be_opened_again) {
   for (const auto type : {T::text_content, T::call_args, T::reasoning_message_content}) {
-    EXPECT_EQ(last_of({{T::run_started, "r"}, {type, "a"}}), "goes on with what is not open");
+    EXPECT_EQ(last_of({{T::run_started, "r"}, {type, "a"}}), "continues what is not open");
   }
   EXPECT_EQ(last_of({{T::run_started, "r"}, {T::reasoning_start, "a"}, {T::reasoning_message_content, "a"}}),
-            "goes on with what is not open");
+            "continues what is not open");
   EXPECT_EQ(last_of({{T::run_started, "r"}, {T::text_start, "a"}, {T::text_content, "a"}}), "");
   EXPECT_EQ(last_of({{T::run_started, "r"}, {T::text_start, "a"}, {T::text_end, "a"}, {T::text_content, "a"}}),
-            "goes on with what is not open");
+            "continues what is not open");
   EXPECT_EQ(last_of({{T::run_started, "r"}, {T::text_start, "a"}, {T::text_end, "a"}, {T::text_start, "a"}}), "");
 }
 
 TEST(AguiRules, A_result_answers_a_call_that_is_over_once) {
-  EXPECT_EQ(last_of({{T::run_started, "r"}, {T::call_result, "c"}}), "answers a call that nobody made");
+  EXPECT_EQ(last_of({{T::run_started, "r"}, {T::call_result, "c"}}), "answers a call that was not made");
   EXPECT_EQ(last_of({{T::run_started, "r"}, {T::call_start, "c"}, {T::call_result, "c"}}),
             "answers a call that is not over");
   EXPECT_EQ(last_of({{T::run_started, "r"}, {T::call_start, "c"}, {T::call_end, "c"}, {T::call_result, "c"}}), "");
@@ -91,7 +91,7 @@ TEST(AguiRules, Subagents_are_once_and_what_is_theirs_stays_theirs) {
   EXPECT_EQ(last_of({started, {T::text_start, "a", "one"}}), "is of a subagent that does not work");
   EXPECT_EQ(last_of({started, one, {T::subagent_finished, "one"}, one}), "begins a subagent that has been");
   EXPECT_EQ(last_of({started, one, {T::text_start, "a", "one"}, {T::text_content, "a"}}),
-            "goes on with what is another's");
+            "continues what is another's");
   EXPECT_EQ(last_of({started, one, {T::text_start, "a", "one"}, {T::text_end, "a"}}), "ends what is another's");
   EXPECT_EQ(last_of({started, one, {T::text_start, "a", "one"}, {T::subagent_finished, "one"}}),
             "ends a subagent that has something open");
@@ -130,7 +130,7 @@ TEST(AguiWriter, A_broken_rule_ends_the_stream_with_an_error_and_is_counted) {
   EXPECT_EQ(writer.violations(), 1);
   writer.begin_stream("s", true);
   writer.write({T::run_started, "s"}, nothing);
-  EXPECT_FALSE(writer.leave("nobody's"));
+  EXPECT_FALSE(writer.leave("unknown"));
   EXPECT_EQ(writer.violations(), 2);
 }
 

@@ -137,7 +137,7 @@ Events secret() {
   });
 }
 
-// As the engine ends a run that waits: what is still open is closed first, and nobody is told of it then.
+// As the engine ends a run that waits: what is still open is closed first; no client hears of it.
 Events ended_at_gate(EventKind kind, std::string_view problem) {
   auto events = gate();
   events.resize(7);
@@ -221,7 +221,7 @@ std::vector<AguiStory> all() {
        2},
       {"expired",
        ended_at_gate(EventKind::failed, R"({"type":"https://sluice.dev/problems/approval-expired","title":"Expired",)"
-                                        R"("status":410,"detail":"Nobody decided."})"),
+                                        R"("status":410,"detail":"No decision came."})"),
        2},
       {"cancelled_wait",
        ended_at_gate(EventKind::cancelled,

@@ -260,7 +260,7 @@ void AssistantFold::show_subagent(const events::Subagent& event) {
   });
 }
 
-// A subagent's reasoning is left out: it answers nobody's question.
+// A subagent's reasoning is left out: it answers no question of the user.
 void AssistantFold::show_subagent_text(const events::SubagentText& event) {
   if (event.id.empty() || event.text.value_or("").empty()) return;
   auto& subagent = answer_.blocks.subagent(event.id);

@@ -52,7 +52,7 @@ class AssistantFoldTest : public testing::Test {
     return rows_of(*answer.value().root().find("content"));
   }
   // A whole turn with these in the middle.
-  static Events told(Events between) {
+  static Events turn_with(Events between) {
     Events events = {event(EventKind::accepted, turn), event(EventKind::started, "")};
     for (auto& next : between) events.push_back(std::move(next));
     events.push_back(event(EventKind::completed, message));
@@ -69,16 +69,16 @@ std::string content_of(const std::filesystem::path& path) {
 }
 
 // SLUICE_WRITE_GOLDENS=1 in the environment writes them anew.
-void expect_golden(const std::string& name, const std::string& told) {
+void expect_golden(const std::string& name, const std::string& stream) {
   const auto path = std::filesystem::path(SLUICE_SOURCE_DIR "/src/wire/testdata/assistant") / name;
   if (std::getenv("SLUICE_WRITE_GOLDENS") != nullptr) {
     std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path) << told;
+    std::ofstream(path) << stream;
   }
-  EXPECT_EQ(told, content_of(path)) << name;
+  EXPECT_EQ(stream, content_of(path)) << name;
 }
 
-TEST_F(AssistantFoldTest, Every_story_is_told_to_a_browser_and_kept_as_written_down_A_1_A_2) {  // A-1, A-2
+TEST_F(AssistantFoldTest, Every_story_is_sent_to_a_browser_and_kept_as_written_down_A_1_A_2) {  // A-1, A-2
   for (const auto& story : agui_stories()) {
     expect_golden(story.name + ".sse", fold(story.events));
     if (history_of(story.events).ended()) expect_golden(story.name + ".message.json", answer_of(story.events) + "\n");
@@ -86,7 +86,7 @@ TEST_F(AssistantFoldTest, Every_story_is_told_to_a_browser_and_kept_as_written_d
 }
 
 TEST_F(AssistantFoldTest, The_chat_is_the_first_frame_and_done_the_last_after_the_message_that_is_kept_A_7) {  // A-7
-  const auto events = told({event(EventKind::text, "Done.")});
+  const auto events = turn_with({event(EventKind::text, "Done.")});
   const auto& run = journals_.run();
   const auto kept = answer_of(events);
   EXPECT_EQ(fold(events),
@@ -98,7 +98,7 @@ TEST_F(AssistantFoldTest, The_chat_is_the_first_frame_and_done_the_last_after_th
                 ",\"usage\":{\"inputTokens\":3,\"outputTokens\":4}}\n\n" + "id: 3\nevent: done\ndata: {}\n\n");
 }
 
-TEST_F(AssistantFoldTest, Whoever_returns_with_any_number_gets_the_rest_byte_for_byte) {
+TEST_F(AssistantFoldTest, A_client_that_returns_with_any_number_gets_the_rest_byte_for_byte) {
   for (const auto& story : agui_stories()) {
     auto rest = fold(story.events);
     for (int64_t after = -1; !rest.empty(); ++after) {
@@ -109,7 +109,7 @@ TEST_F(AssistantFoldTest, Whoever_returns_with_any_number_gets_the_rest_byte_for
 }
 
 TEST_F(AssistantFoldTest, Logs_are_for_the_trace_and_a_step_is_one_row_A_1) {
-  const auto events = told({
+  const auto events = turn_with({
       event(EventKind::log, R"({"level":"info","text":"Loaded 3 skills"})"),
       event(EventKind::egress, R"({"host":"a.example","method":"GET","status":200})"),
       event(EventKind::call, R"({"id":"step_1","name":"bash"})"),
@@ -141,7 +141,7 @@ TEST_F(AssistantFoldTest, Logs_are_for_the_trace_and_a_step_is_one_row_A_1) {
 TEST_F(AssistantFoldTest, A_question_is_kept_with_the_files_that_came_along_A_5) {
   std::string out;
   json::Writer writer(out);
-  history_of(told({})).append_question(writer, "What \"is\" this?");
+  history_of(turn_with({})).append_question(writer, "What \"is\" this?");
   const auto question = json::Document::parse(out);
   ASSERT_TRUE(question) << out;
   const auto row = row_of(question.value().root());
@@ -155,10 +155,10 @@ TEST_F(AssistantFoldTest, A_question_is_kept_with_the_files_that_came_along_A_5)
 }
 
 TEST_F(AssistantFoldTest, Files_that_were_handed_back_are_told_as_the_bag_has_them_A_5) {
-  const auto blocks = blocks_of(
-      told({event(EventKind::custom,
-                  R"({"name":"sluice.assets","value":{"files":[{"id":"fil_01h455vb4pex5vsknk084sn02q","name":"a.csv",)"
-                  R"("type":"text/csv","size":3,"sha256":"ab"},{"id":"nonsense"}]}})")}));
+  const auto blocks = blocks_of(turn_with(
+      {event(EventKind::custom,
+             R"({"name":"sluice.assets","value":{"files":[{"id":"fil_01h455vb4pex5vsknk084sn02q","name":"a.csv",)"
+             R"("type":"text/csv","size":3,"sha256":"ab"},{"id":"nonsense"}]}})")}));
   EXPECT_EQ(blocks[0].at("type"), R"("assets")");
   EXPECT_EQ(blocks[0].at("files"),
             R"([{"id":"fil_01h455vb4pex5vsknk084sn02q","object":"file","chatId":")" +
@@ -168,8 +168,9 @@ TEST_F(AssistantFoldTest, Files_that_were_handed_back_are_told_as_the_bag_has_th
 }
 
 TEST_F(AssistantFoldTest, The_diff_of_the_run_alone_is_a_block_of_its_own_beside_the_whole_one) {
-  const auto blocks = blocks_of(told({event(EventKind::custom, R"({"name":"sluice.run-diff","value":{"diff":"own"}})"),
-                                      event(EventKind::diff, R"({"path":".","diff":"whole"})")}));
+  const auto blocks =
+      blocks_of(turn_with({event(EventKind::custom, R"({"name":"sluice.run-diff","value":{"diff":"own"}})"),
+                           event(EventKind::diff, R"({"path":".","diff":"whole"})")}));
   ASSERT_EQ(blocks.size(), 2u);
   EXPECT_EQ(blocks[0].at("type"), R"("run_diff")");
   EXPECT_EQ(blocks[0].at("diff"), R"("own")");
@@ -181,7 +182,7 @@ TEST_F(AssistantFoldTest, What_is_too_long_to_be_shown_is_cut_at_a_characters_bo
   std::string large = "x";
   while (large.size() < 2 * shown_bytes_max) large += "é";
   const auto quoted = json_text(large);
-  const auto blocks = blocks_of(told({
+  const auto blocks = blocks_of(turn_with({
       event(EventKind::step,
             R"({"id":"s","name":"write","status":"running","args":{"path":"a","text":)" + quoted + "}}"),
       event(EventKind::output, R"({"id":"s","stream":"stdout","text":)" + quoted + "}"),
@@ -198,7 +199,7 @@ TEST_F(AssistantFoldTest, What_is_too_long_to_be_shown_is_cut_at_a_characters_bo
 
 TEST_F(AssistantFoldTest, A_turn_that_failed_or_was_stopped_keeps_what_it_had_said) {
   for (const auto kind : {EventKind::failed, EventKind::cancelled}) {
-    auto events = told({event(EventKind::text, "I beg"), event(EventKind::call, R"({"id":"c","name":"bash"})")});
+    auto events = turn_with({event(EventKind::text, "I beg"), event(EventKind::call, R"({"id":"c","name":"bash"})")});
     events.back() =
         event(kind, R"({"type":"http://x/problems/run-cancelled","title":"T","status":409,"detail":"It was."})");
     const auto answer = json::Document::parse(answer_of(events));
@@ -219,11 +220,11 @@ TEST_F(AssistantFoldTest, An_approval_is_told_again_with_its_end) {
       R"("expires_at":"2026-07-02T10:00:01.000Z"})";
   const std::string told_gate = R"("reason":"Deploys.","items":[{"kind":"tool"}],"expiresAt":1782986401000})";
   const auto resumed =
-      fold(told({event(EventKind::gate, gate), event(EventKind::resumed, R"({"approval_id":"apr_1"})")}));
+      fold(turn_with({event(EventKind::gate, gate), event(EventKind::resumed, R"({"approval_id":"apr_1"})")}));
   EXPECT_NE(resumed.find(R"({"approvalId":"apr_1","status":"pending",)" + told_gate), std::string::npos) << resumed;
   EXPECT_NE(resumed.find(R"({"approvalId":"apr_1","status":"approved",)" + told_gate), std::string::npos) << resumed;
   for (const auto& [slug, status] : {std::pair{"approval-denied", "denied"}, {"approval-expired", "expired"}}) {
-    auto events = told({event(EventKind::gate, gate)});
+    auto events = turn_with({event(EventKind::gate, gate)});
     events.back() = event(EventKind::failed, R"({"type":"http://x/problems/)" + std::string(slug) + "\"}");
     EXPECT_EQ(blocks_of(events)[0].at("status"), json_text(status));
   }
@@ -236,12 +237,12 @@ std::string first_difference(const std::vector<Row>& shown, const std::vector<Ro
   if (shown.size() != kept.size()) return std::to_string(shown.size()) + " blocks, not " + std::to_string(kept.size());
   for (std::size_t i = 0; i < shown.size(); ++i) {
     if (shown[i] == kept[i]) continue;
-    std::string told = "block " + std::to_string(i) + ":";
+    std::string difference = "block " + std::to_string(i) + ":";
     for (const auto* row : {&shown[i], &kept[i]}) {
-      for (const auto& [name, value] : *row) told += " " + name + "=" + value.substr(0, 40);
-      told += row == &shown[i] ? ", not" : "";
+      for (const auto& [name, value] : *row) difference += " " + name + "=" + value.substr(0, 40);
+      difference += row == &shown[i] ? ", not" : "";
     }
-    return told;
+    return difference;
   }
   return "";
 }

@@ -62,11 +62,11 @@ std::optional<std::size_t> ChatBlocks::take_back(int64_t kept_bytes) {
     auto* words = std::get_if<Words>(&block);
     return words != nullptr && words->kind == Words::Kind::text ? &words->text : nullptr;
   };
-  std::size_t told = 0;
+  std::size_t sent = 0;
   for (auto& block : blocks_) {
-    if (const auto* text = text_of(block)) told += text->size();
+    if (const auto* text = text_of(block)) sent += text->size();
   }
-  if (kept_bytes < 0 || static_cast<uint64_t>(kept_bytes) > told) return std::nullopt;
+  if (kept_bytes < 0 || static_cast<uint64_t>(kept_bytes) > sent) return std::nullopt;
   std::size_t left = static_cast<std::size_t>(kept_bytes);
   std::size_t kept = 0;
   for (auto& block : blocks_) {

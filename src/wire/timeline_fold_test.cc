@@ -46,17 +46,17 @@ TEST_F(TimelineFoldTest, The_first_word_is_waited_for_once_the_box_is_ready) {
   see(1360, EventKind::log, R"({"level":"info","text":"no phase"})");
   see(1500, EventKind::reasoning, "hm");
   see(1600, EventKind::text, "So");
-  const auto told = phases();
-  EXPECT_NE(told.find(R"({"phase":"queue","label":"Waiting for a place","from_ms":0,"to_ms":1000})"),
+  const auto found = phases();
+  EXPECT_NE(found.find(R"({"phase":"queue","label":"Waiting for a place","from_ms":0,"to_ms":1000})"),
             std::string::npos);
-  EXPECT_NE(told.find(R"({"phase":"first_token","label":"Until the first word","from_ms":1350,"to_ms":1500})"),
+  EXPECT_NE(found.find(R"({"phase":"first_token","label":"Until the first word","from_ms":1350,"to_ms":1500})"),
             std::string::npos);
-  EXPECT_NE(told.find(R"({"phase":"box","label":"Fetched it.","from_ms":1000,"to_ms":1300,"id":"repository"})"),
+  EXPECT_NE(found.find(R"({"phase":"box","label":"Fetched it.","from_ms":1000,"to_ms":1300,"id":"repository"})"),
             std::string::npos);
-  EXPECT_NE(told.find(R"({"phase":"box","label":"Opened a sandbox.","from_ms":1300,"to_ms":1350,"id":"sandbox"})"),
+  EXPECT_NE(found.find(R"({"phase":"box","label":"Opened a sandbox.","from_ms":1300,"to_ms":1350,"id":"sandbox"})"),
             std::string::npos);
-  EXPECT_NE(told.find(R"({"phase":"text","label":"Thinking","from_ms":1500,"to_ms":1500})"), std::string::npos);
-  EXPECT_NE(told.find(R"({"phase":"text","label":"Answer","from_ms":1600,"to_ms":1600})"), std::string::npos);
+  EXPECT_NE(found.find(R"({"phase":"text","label":"Thinking","from_ms":1500,"to_ms":1500})"), std::string::npos);
+  EXPECT_NE(found.find(R"({"phase":"text","label":"Answer","from_ms":1600,"to_ms":1600})"), std::string::npos);
 }
 
 TEST_F(TimelineFoldTest, Steps_overlap_and_end_each_by_itself) {

@@ -135,16 +135,17 @@ TEST_F(IntegrationFoldTest, A_wait_for_a_place_and_a_wait_for_a_human_are_told_i
   });
   const auto first = envelope("queued", 0, R"({"position":2,"retry_hint_seconds":15})");
   const auto named = R"("message_id":")" + message_.text() + '"';
-  const auto nobody = std::string(first).replace(first.find(named), named.size(), R"("message_id":null)");
-  const auto lines = nobody + "001Z\"}\n" + envelope("message_start", 1, R"({"role":"assistant"})") + "002Z\"}\n" +
-                     envelope("approval_required", 2, R"({"object":"approval","id":"apr_x"})") + "004Z\"}\n" +
-                     envelope("resumed", 3, R"({"approval_id":"apr_x","decision":"approved"})") + "005Z\"}\n";
+  const auto without_message = std::string(first).replace(first.find(named), named.size(), R"("message_id":null)");
+  const auto lines = without_message + "001Z\"}\n" + envelope("message_start", 1, R"({"role":"assistant"})") +
+                     "002Z\"}\n" + envelope("approval_required", 2, R"({"object":"approval","id":"apr_x"})") +
+                     "004Z\"}\n" + envelope("resumed", 3, R"({"approval_id":"apr_x","decision":"approved"})") +
+                     "005Z\"}\n";
   EXPECT_EQ(fold(journal), lines);
   EXPECT_EQ(fold(journal, Format::full_ndjson),
             lines + envelope("egress", 4, R"({"host":"crm.example"})") + "006Z\"}\n");
 }
 
-TEST_F(IntegrationFoldTest, Whoever_asks_for_everything_is_told_what_the_agent_does_too) {
+TEST_F(IntegrationFoldTest, A_reader_of_everything_gets_what_the_agent_does_too) {
   const auto journal = journal_of({
       {EventKind::accepted, {}, "{}"},
       {EventKind::started, {}, ""},
@@ -159,7 +160,7 @@ TEST_F(IntegrationFoldTest, Whoever_asks_for_everything_is_told_what_the_agent_d
                 envelope("step", 2, R"({"id":"step_1","status":"running"})") + "003Z\"}\n" +
                 envelope("file", 3, R"({"type":"create","path":"a"})") + "004Z\"}\n" +
                 envelope("content_delta", 4, R"({"text":"Done."})") + "005Z\"}\n");
-  EXPECT_EQ(fold(journal, Format::ndjson).find("step"), std::string::npos) << "nobody else is";
+  EXPECT_EQ(fold(journal, Format::ndjson).find("step"), std::string::npos) << "other readers do not get it";
 }
 
 class TraceFoldTest : public IntegrationFoldTest {
