@@ -1,4 +1,5 @@
-// Rulings on lines of shell, with the account of what they cost.
+// Rulings on lines of shell, with the account of what they cost. Own file: gates.h does not show how work is bounded,
+// and tests of that bound need the account.
 #pragma once
 
 #include <string_view>

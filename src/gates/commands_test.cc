@@ -315,7 +315,7 @@ TEST(Commands, Long_and_deep_lines_are_judged_in_bounded_time) {
   EXPECT_EQ(effect_of(policy, evals + "git push"), Effect::ask);
 }
 
-// Whatever stands before it: a command on a line of its own is run, or nobody can say.
+// A command on a line of its own is run or undecidable, whatever stands before it.
 TEST(Commands, Noise_never_hides_the_next_line) {
   using namespace std::literals;
   constexpr auto letters = "ab \t\n'\"\\`$(){}[]<>&|;#*?=!-E\0"sv;

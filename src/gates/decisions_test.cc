@@ -144,7 +144,7 @@ TEST_P(Decision, With_another_algorithm_than_the_keys_is_refused) {
 class PublicKeyDecision : public Decision {};
 INSTANTIATE_TEST_SUITE_P(Keys, PublicKeyDecision, testing::Values(SignatureAlgorithm::ed25519));
 
-// The attack on whoever lets the signature choose: the public key is public.
+// The attack on a verifier that lets the signature choose its algorithm: the public key is public.
 TEST_P(PublicKeyDecision, Signed_with_the_public_key_as_if_it_were_a_secret_is_refused) {
   const auto mac = sign(payload_of(approval.id, approve, signature), SignatureAlgorithm::hmac_sha256, key.material);
   signature.value = mac.value();

@@ -5,8 +5,6 @@
 
 namespace sluice::model {
 
-inline constexpr char batch_version = 1;
-
 // An event where it lies in its batch.
 struct EventView {
   EventKind kind = EventKind::log;

@@ -62,7 +62,7 @@ TEST(MessageJson, An_environment_may_be_named) {
   EXPECT_FALSE(read.value().env);
 }
 
-// I-9: what the store reads back is told again as the same bytes.
+// I-9: what the store reads back is sent again as the same bytes.
 TEST(MessageJson, Comes_back_as_the_same_bytes) {
   Message plain = answer();
   Message full = answer();
@@ -215,10 +215,10 @@ TEST(ObjectJson, A_bag_file_has_its_two_spellings) {
             R"({"object":"file","id":"fil_01hzx8c0000000000000000001","chat_id":"con_01hzx8c0000000000000000001",)"
             R"("name":"a.csv","type":"text/csv","size_bytes":3,"sha256":"cd","source":"sandbox",)"
             R"("created_at":"2026-07-02T10:00:04.000Z"})");
-  std::string told;
-  json::Writer writer(told);
+  std::string out;
+  json::Writer writer(out);
   append_chat_file(writer, file);
-  EXPECT_EQ(told,
+  EXPECT_EQ(out,
             R"({"id":"fil_01hzx8c0000000000000000001","object":"file","chatId":"con_01hzx8c0000000000000000001",)"
             R"("name":"a.csv","type":"text/csv","size":3,"sha256":"cd","source":"sandbox","createdAt":1782986404000,)"
             R"("url":"/api/assistant/files/fil_01hzx8c0000000000000000001"})");

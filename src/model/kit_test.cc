@@ -142,17 +142,17 @@ TEST(ItemsJson, H_6_calls_of_the_client_come_back_as_they_were) {
 }
 
 TEST(TakeBack, Cuts_to_what_is_kept_at_a_characters_border_and_ignores_nonsense) {
-  std::string told = "aé✓";
-  EXPECT_TRUE(take_back(told, R"({"kept_bytes":6})"));
-  EXPECT_EQ(told, "aé✓");
-  EXPECT_TRUE(take_back(told, R"({"kept_bytes":5})"));
-  EXPECT_EQ(told, "aé") << "not in the middle of ✓";
+  std::string text = "aé✓";
+  EXPECT_TRUE(take_back(text, R"({"kept_bytes":6})"));
+  EXPECT_EQ(text, "aé✓");
+  EXPECT_TRUE(take_back(text, R"({"kept_bytes":5})"));
+  EXPECT_EQ(text, "aé") << "not in the middle of ✓";
   for (const auto* nonsense : {"", "{}", R"({"kept_bytes":-1})", R"({"kept_bytes":99})", R"({"kept_bytes":"1"})"}) {
-    EXPECT_FALSE(take_back(told, nonsense)) << nonsense;
-    EXPECT_EQ(told, "aé");
+    EXPECT_FALSE(take_back(text, nonsense)) << nonsense;
+    EXPECT_EQ(text, "aé");
   }
-  EXPECT_TRUE(take_back(told, R"({"kept_bytes":0})"));
-  EXPECT_EQ(told, "");
+  EXPECT_TRUE(take_back(text, R"({"kept_bytes":0})"));
+  EXPECT_EQ(text, "");
 }
 
 }  // namespace kit_test

@@ -47,7 +47,7 @@ constexpr std::array<SlugEntry, 46> registry = {{
     {Slug::run_finished, "run-finished", 409, "The run is already over",
      "There is nothing to cancel. Read the message for its outcome."},
     {Slug::approval_expired, "approval-expired", 409, "The approval is not open any more",
-     "It was decided already, or nobody decided before its expires_at. Read it for its status. The run of one that "
+     "It was decided already, or no decision came before its expires_at. Read it for its status. The run of one that "
      "expired has failed: send the message again."},
     {Slug::content_too_large, "content-too-large", 413, "The request body is too large",
      "Send less. The detail names the limit."},
@@ -79,14 +79,14 @@ constexpr std::array<SlugEntry, 46> registry = {{
     {Slug::model_error, "model-error", 502, "The model provider refused or failed",
      "The detail carries the provider's words. Retrying is safe: send the message again."},
     {Slug::model_stream_cut, "model-stream-cut", 502, "The model's answer broke off",
-     "Part of the answer had been told, so it was not asked again. The part is kept in the message. Send again to "
-     "retry."},
+     "Part of the answer had been sent, so the model was not asked again. The part is kept in the message. Send "
+     "again to retry."},
     {Slug::model_timeout, "model-timeout", 504, "The model did not answer in time",
      "Try again later, or raise the deadlines in the configuration."},
     {Slug::answer_too_large, "answer-too-large", 502, "The answer is larger than a message may be",
      "Ask for less, or limit the agent's max_output_tokens."},
     {Slug::run_interrupted, "run-interrupted", 500, "The server restarted while the run was answering",
-     "The run could not be continued without repeating or losing text. What was told is kept. Send the message again."},
+     "The run could not be continued without repeating or losing text. What was sent is kept. Send the message again."},
     {Slug::approval_denied, "approval-denied", 403, "A human did not approve",
      "The run ended at its gate. The approval's note may say why. Send the message again, or another one."},
     {Slug::run_cancelled, "run-cancelled", 409, "The run was cancelled",
@@ -104,17 +104,16 @@ constexpr std::array<SlugEntry, 46> registry = {{
     {Slug::setup_failed, "setup-failed", 500, "The environment's setup script failed",
      "Its last words are in the detail, all of them in the run's log. Correct the script and send the message again."},
     {Slug::agent_failed, "agent-failed", 502, "The agent program failed",
-     "The detail says how: it ended without an answer, fell silent, or said what nobody understands. `sluice harness "
-     "check` tells whether it works on this server. Send the message again to retry."},
+     "The detail says how: it ended without an answer, fell silent, or sent what cannot be understood. `sluice harness "
+     "check` shows whether it works on this server. Send the message again to retry."},
     {Slug::writeback_failed, "writeback-failed", 502, "What the run made could not be handed back",
      "The answer is kept, the workspace is as it was before the run. Send the message again."},
     {Slug::runner_unavailable, "runner-unavailable", 503, "No runner took the run",
      "Every runner in runner.urls is unreachable, full or refuses this server's key; the server's log says which. "
      "Nothing was done: send the message again later."},
     {Slug::runner_lost, "runner-lost", 502, "The runner was lost while it worked",
-     "It went silent, broke off or told something that is not understood, and its box is gone with it. What was told "
-     "is "
-     "kept. Send the message again."},
+     "It went silent, broke off or sent something that cannot be understood, and its sandbox is gone with it. What "
+     "was sent is kept. Send the message again."},
     {Slug::unavailable, "unavailable", 503, "The server cannot do this right now",
      "It is stopping, or its store cannot be written. Retry after the time in Retry-After; use an Idempotency-Key so "
      "that a retry cannot act twice."},

@@ -7,7 +7,7 @@
 namespace sluice::model {
 namespace problem_test {
 
-std::string told(const Problem& problem, const ProblemContext& context) {
+std::string body_of(const Problem& problem, const ProblemContext& context) {
   std::string out;
   append_json(out, problem, context);
   return out;
@@ -15,23 +15,23 @@ std::string told(const Problem& problem, const ProblemContext& context) {
 
 // I-4: RFC 9457, with the members of the contract.
 TEST(Problem, Is_spelt_as_RFC_9457_has_it) {
-  EXPECT_EQ(told({.slug = Slug::conversation_busy,
-                  .detail = "It answers another message.",
-                  .conflicting_resource_id = "run_1"},
-                 {.base_url = "http://h", .instance = "/v1/x", .request_id = "req_1"}),
+  EXPECT_EQ(body_of({.slug = Slug::conversation_busy,
+                     .detail = "It answers another message.",
+                     .conflicting_resource_id = "run_1"},
+                    {.base_url = "http://h", .instance = "/v1/x", .request_id = "req_1"}),
             R"({"type":"http://h/problems/conversation-busy","title":"The conversation is answering another message",)"
             R"("status":409,"detail":"It answers another message.","instance":"/v1/x","request_id":"req_1",)"
             R"("conflicting_resource_id":"run_1"})");
 }
 
 TEST(Problem, Leaves_out_what_it_does_not_know) {
-  EXPECT_EQ(told({.slug = Slug::not_found}, {.base_url = "http://h"}),
+  EXPECT_EQ(body_of({.slug = Slug::not_found}, {.base_url = "http://h"}),
             R"({"type":"http://h/problems/not-found","title":"There is no such thing","status":404})");
 }
 
 TEST(Problem, Names_every_field_that_is_wrong) {
   const std::string text =
-      told({.slug = Slug::validation_error, .errors = {{"/content", "is \"empty\""}, {"limit", "is 0"}}}, {});
+      body_of({.slug = Slug::validation_error, .errors = {{"/content", "is \"empty\""}, {"limit", "is 0"}}}, {});
   EXPECT_NE(
       text.find(R"("errors":[{"pointer":"/content","message":"is \"empty\""},{"pointer":"limit","message":"is 0"}])"),
       std::string::npos);

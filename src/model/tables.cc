@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "model/table_search.h"
 
 namespace sluice::model {
 namespace {
@@ -205,12 +204,6 @@ Selection TableSearch::finish() {
     out.rows.push_back(std::move(found[static_cast<std::size_t>(i)].row));
   }
   return out;
-}
-
-Selection select_rows(const std::vector<Column>& columns, std::vector<TableRow> rows, const TableQuery& query) {
-  TableSearch search(columns, query);
-  for (auto& row : rows) search.look_at(std::move(row));
-  return search.finish();
 }
 
 std::string merge_cells(std::string_view cells, std::string_view patch) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -76,7 +77,24 @@ struct Selection {
   std::vector<TableRow> rows;
   int64_t total = 0;
 };
-Selection select_rows(const std::vector<Column>& columns, std::vector<TableRow> rows, const TableQuery& query);
+
+// Answers a query row by row, so that the caller need not have all rows at once and can stop in between.
+class TableSearch final {
+ public:
+  // Both must outlive this.
+  TableSearch(const std::vector<Column>& columns, const TableQuery& query);
+  ~TableSearch();
+  TableSearch(const TableSearch&) = delete;
+  TableSearch& operator=(const TableSearch&) = delete;
+
+  void look_at(TableRow row);
+  // Once, after the last row.
+  Selection finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 // The cells after a change: members of `patch` replace those of the same name, null empties one.
 std::string merge_cells(std::string_view cells, std::string_view patch);

@@ -21,9 +21,15 @@ std::vector<TableRow> people() {
   return rows;
 }
 
+Selection select(const TableQuery& query) {
+  TableSearch search(columns, query);
+  for (auto& row : people()) search.look_at(std::move(row));
+  return search.finish();
+}
+
 std::vector<std::string> names(const TableQuery& query) {
   std::vector<std::string> out;
-  for (const auto& row : select_rows(columns, people(), query).rows) {
+  for (const auto& row : select(query).rows) {
     const auto cells = json::Document::parse(row.cells);
     const auto name = cells.value().root().find("name");
     out.emplace_back(name ? *name->string() : "-");
@@ -48,7 +54,7 @@ TEST(TableQuery, Compares_as_the_columns_type_says) {
   EXPECT_EQ(where(FilterOp::eq, "member", {"true"}), Names{"Ada"});
   EXPECT_EQ(where(FilterOp::gt, "joined", {"\"2026-01-01T00:00:00.000Z\""}), Names{"Ada"});
   EXPECT_EQ(where(FilterOp::eq, "tags", {R"(["a"])"}), Names{"Ada"});
-  EXPECT_EQ(where(FilterOp::in, "name", {R"("bob")", R"("Ada")", R"("nobody")"}), (Names{"Ada", "bob"}));
+  EXPECT_EQ(where(FilterOp::in, "name", {R"("bob")", R"("Ada")", R"("Zoe")"}), (Names{"Ada", "bob"}));
   EXPECT_EQ(where(FilterOp::starts_with, "name", {R"("Å")"}), Names{"Åsa"});
   EXPECT_EQ(where(FilterOp::contains, "name", {R"("%' OR 1=1")"}), Names{"Eve \"x\" %' OR 1=1 --"});
   EXPECT_EQ(where(FilterOp::contains, "name", {R"("%' or 1=1")"}), Names{});
@@ -75,15 +81,15 @@ TEST(TableQuery, Orders_by_several_columns_and_leaves_equal_rows_as_they_came) {
 }
 
 TEST(TableQuery, Pages_and_counts) {
-  const auto page = select_rows(columns, people(), {.limit = 2, .offset = 1});
+  const auto page = select({.limit = 2, .offset = 1});
   EXPECT_EQ(page.total, 4);
   EXPECT_EQ(page.rows.size(), 2U);
   EXPECT_EQ(names({.limit = 2, .offset = 1}), (Names{"bob", "Åsa"}));
-  EXPECT_TRUE(select_rows(columns, people(), {.offset = 9}).rows.empty());
+  EXPECT_TRUE(select({.offset = 9}).rows.empty());
 }
 
 TEST(TableQuery, Shows_the_columns_asked_for) {
-  const auto rows = select_rows(columns, people(), {.columns = {"age", "joined"}, .limit = 2}).rows;
+  const auto rows = select({.columns = {"age", "joined"}, .limit = 2}).rows;
   EXPECT_EQ(rows[0].cells, R"({"age":36,"joined":"2026-01-02T00:00:00.000Z"})");
   EXPECT_EQ(rows[1].cells, R"({"age":7.5})");
 }

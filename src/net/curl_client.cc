@@ -4,15 +4,40 @@
 // drop its call, or start another, which curl forbids inside its callbacks.
 #include <curl/curl.h>
 
+#include <sys/socket.h>
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <map>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 
-#include "net/address_guard.h"
+#include "base/addresses.h"
 #include "net/net.h"
 
 namespace sluice::net {
+
+// Keeps one call of curl away from addresses that are this machine's, its network's or its cloud's. It looks at the
+// address that is really connected to, or whose kept connection is used again, so that no name can lead past it.
+class AddressGuard final {
+ public:
+  // Must outlive the handle. `proxy`: through it whatever the environment says; empty: the environment's, if any.
+  // What is wrong with the URL, in words; empty: nothing so far.
+  std::string guard(CURL* easy, std::string_view url, const std::string& proxy);
+  // The address that was refused last, in words; empty: none was.
+  const std::string& refusal() const { return refusal_; }
+
+ private:
+  static curl_socket_t open_socket(void* self, curlsocktype purpose, curl_sockaddr* to);
+  static int before_request(void* self, char* address, char* own_address, int port, int own_port);
+  bool refuses(std::string_view text);
+
+  std::string host_;
+  std::string refusal_;
+};
+
 namespace {
 
 // What curl has reported for a call and its listener has not got yet.
@@ -368,6 +393,31 @@ void CurlClient::tell_news() {
   }
 }
 
+struct FreeCurl {
+  void operator()(CURLU* url) const { curl_url_cleanup(url); }
+  void operator()(char* text) const { curl_free(text); }
+};
+
+// As curl will understand it: "http://2130706433/" leads to 127.0.0.1.
+std::string part_of(CURLU* url, CURLUPart part) {
+  char* text = nullptr;
+  if (curl_url_get(url, part, &text, 0) != CURLUE_OK) return {};
+  const std::unique_ptr<char, FreeCurl> owned(text);
+  return text;
+}
+
+// The one that curl would take of the environment.
+std::string proxy_of(std::string_view scheme) {
+  for (const char* const name : {"https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"}) {
+    const std::string_view word(name);
+    const bool is_for_https = word.starts_with("https") || word.starts_with("HTTPS");
+    const bool is_for_all = word.starts_with("all") || word.starts_with("ALL");
+    if (!is_for_all && is_for_https != (scheme == "https")) continue;
+    if (const char* const value = std::getenv(name); value != nullptr && *value != 0) return value;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Client>> make_client(world::Reactor& reactor, ClientOptions options) {
@@ -376,6 +426,50 @@ Result<std::unique_ptr<Client>> make_client(world::Reactor& reactor, ClientOptio
   CURLM* multi = ready == CURLE_OK ? curl_multi_init() : nullptr;
   if (multi == nullptr) return Error{ErrorKind::unavailable, "libcurl could not be initialised"};
   return std::unique_ptr<Client>(std::make_unique<CurlClient>(reactor, std::move(options), multi));
+}
+
+std::string AddressGuard::guard(CURL* easy, std::string_view url, const std::string& proxy) {
+  const std::unique_ptr<CURLU, FreeCurl> parsed(curl_url());
+  if (!parsed || curl_url_set(parsed.get(), CURLUPART_URL, std::string(url).c_str(), 0) != CURLUE_OK) {
+    return "The URL cannot be read.";
+  }
+  host_ = part_of(parsed.get(), CURLUPART_HOST);
+  std::string_view host = host_;
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  if (parse_address(host) && refuses(host)) return refusal_;
+  const std::string way = proxy.empty() ? proxy_of(part_of(parsed.get(), CURLUPART_SCHEME)) : proxy;
+  if (!way.empty()) {  // it is the proxy that connects, and no host is left out of it
+    if ((host == "localhost" || host.ends_with(".localhost")) && refuses("127.0.0.1")) return refusal_;
+    curl_easy_setopt(easy, CURLOPT_PROXY, way.c_str());
+    curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
+    return {};
+  }
+  curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, &AddressGuard::open_socket);
+  curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, this);
+  curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, &AddressGuard::before_request);
+  curl_easy_setopt(easy, CURLOPT_PREREQDATA, this);
+  return {};
+}
+
+bool AddressGuard::refuses(std::string_view text) {
+  const auto address = parse_address(text);
+  const auto why = address ? why_forbidden(*address) : std::string_view("no address that can be read");
+  if (why.empty()) return false;
+  refusal_ = host_ + " leads to " + std::string(text) + ", " + std::string(why) +
+             ". The rule * of the server's configuration allows public addresses only; its operator can name this host "
+             "there.";
+  return true;
+}
+
+curl_socket_t AddressGuard::open_socket(void* self, curlsocktype, curl_sockaddr* to) {
+  if (to->family != AF_INET && to->family != AF_INET6) return CURL_SOCKET_BAD;
+  if (static_cast<AddressGuard*>(self)->refuses(address_of(to->addr).text())) return CURL_SOCKET_BAD;
+  return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+}
+
+// A connection that another call has opened may be used again; that call may have been allowed to.
+int AddressGuard::before_request(void* self, char* address, char*, int, int) {
+  return static_cast<AddressGuard*>(self)->refuses(address) ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 }  // namespace sluice::net

@@ -377,7 +377,7 @@ TEST_F(CurlClient, A_closed_port_and_an_unknown_name_are_unreachable) {
     const ScriptedServer gone([](ScriptedServer::Peer&) {});
     url = gone.url();
   }
-  for (const std::string& target : {url, std::string("http://nobody.invalid/")}) {
+  for (const std::string& target : {url, std::string("http://absent.invalid/")}) {
     run_call({.url = target});
     ASSERT_TRUE(heard.end);
     EXPECT_EQ(heard.end->failure, CallFailure::unreachable) << heard.end->what;

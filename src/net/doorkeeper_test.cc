@@ -8,7 +8,7 @@ namespace doorkeeper_test {
 
 constexpr std::size_t large = limits::request_body_memory_max + 1;
 
-// Says no to whoever has no key, at once or when told to.
+// Refuses callers without a key, at once or when the test says so.
 class Door {
  public:
   ServerOptions options() {

@@ -162,7 +162,8 @@ TEST_F(Http2StreamTest, An_aborted_stream_is_reset_after_what_was_written) {
   const int32_t quiet = open("/quiet");
   live.in_loop([&] { held["/quiet"].exchange->abort(); });
   EXPECT_EQ(client.whole(quiet).closed, NGHTTP2_INTERNAL_ERROR);
-  live.in_loop([&] { EXPECT_EQ(held["/a"].gone + held["/quiet"].gone, 0) << "nobody left: the handler gave up"; });
+  live.in_loop(
+      [&] { EXPECT_EQ(held["/a"].gone + held["/quiet"].gone, 0) << "the client did not leave: the handler gave up"; });
 }
 
 TEST_F(Http2StreamTest, HEAD_of_a_stream_ends_with_its_head) {

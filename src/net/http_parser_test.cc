@@ -86,9 +86,9 @@ TEST(RequestParser, Knows_when_a_connection_lasts) {
 
 TEST(RequestParser, Reads_chunks_and_drops_trailers) {
   const std::string head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: Chunked\r\n\r\n";
-  const std::string told = "POST / [] 1.1 keep Host=h Transfer-Encoding=Chunked |";
-  EXPECT_EQ(parsed(head + "5\r\nhello\r\n0A;ext=\"v\"\r\n0123456789\r\n0\r\n\r\n"), told + "hello0123456789");
-  EXPECT_EQ(parsed(head + "000\r\nContent-Length: 7\r\nX: y\r\n\r\n"), told);
+  const std::string expected = "POST / [] 1.1 keep Host=h Transfer-Encoding=Chunked |";
+  EXPECT_EQ(parsed(head + "5\r\nhello\r\n0A;ext=\"v\"\r\n0123456789\r\n0\r\n\r\n"), expected + "hello0123456789");
+  EXPECT_EQ(parsed(head + "000\r\nContent-Length: 7\r\nX: y\r\n\r\n"), expected);
   EXPECT_EQ(parsed(head + "1\r\na\r\n"), "unfinished");
 }
 

@@ -1,4 +1,4 @@
-// For tests: a server on a thread of its own, and a client that says exactly the bytes it is told to.
+// For tests: a server on a thread of its own, and a client that sends exactly the given bytes.
 // Waits end with an event or, after a minute, with a failure.
 #pragma once
 

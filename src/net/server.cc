@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
+#include <string>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
-#include "net/greeting.h"
+#include "net/connection.h"
 #include "net/http1_connection.h"
 #include "net/http2_connection.h"
 #include "net/net.h"
@@ -20,6 +23,34 @@
 #include "net/transport.h"
 
 namespace sluice::net {
+
+// The beginning of a connection, until it is known what the client speaks: TLS says so in its handshake, in the clear
+// the first bytes do.
+class Greeting final : public Connection, public std::enable_shared_from_this<Greeting> {
+ public:
+  Greeting(ServerContext& context, std::unique_ptr<Transport> transport, Caller caller);
+
+  void begin();
+  void drain() override { close(); }
+  void close() override;
+  const Caller& caller() const override { return caller_; }
+
+ private:
+  void on_ready(world::Ready ready);
+  void shake_hands();
+  void read_first_bytes();
+  void settle(Protocol protocol);
+
+  ServerContext& context_;
+  std::unique_ptr<Transport> transport_;  // null: it is over
+  Caller caller_;
+  std::string received_;  // fewer bytes than tell
+  std::unique_ptr<world::Watch> watch_;
+  world::Timer limit_;
+  int64_t due_us_ = 0;  // an open connection owes us a request by then
+  bool shaken_ = false;
+};
+
 namespace {
 
 constexpr int accepts_per_turn_max = 64;
@@ -288,6 +319,8 @@ Response plain_refusal(int status, std::string_view detail) {
       .status = status, .headers = {{"Content-Type", "text/plain; charset=utf-8"}}, .body = std::string(detail) + "\n"};
 }
 
+constexpr std::string_view http_2_preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
 }  // namespace
 
 Result<std::unique_ptr<Server>> serve(world::Reactor& reactor, ServerOptions options, Handler handler, Refusal refusal,
@@ -321,6 +354,70 @@ Result<std::unique_ptr<Server>> serve_on(OwnedFd listener, world::Reactor& react
       std::make_unique<HttpServer>(reactor, std::move(options), std::move(handler), std::move(refusal), metrics);
   server->begin(std::move(listener), port_of(address), nullptr);
   return std::unique_ptr<Server>(std::move(server));
+}
+
+// ── greetings ──
+
+Greeting::Greeting(ServerContext& context, std::unique_ptr<Transport> transport, Caller caller)
+    : context_(context), transport_(std::move(transport)), caller_(std::move(caller)) {}
+
+void Greeting::begin() {
+  const int64_t ms_max = context_.options.request_head_ms_max;
+  due_us_ = context_.reactor.monotonic_us() + ms_max * 1000;
+  limit_ = context_.reactor.after({ms_max}, [this] { close(); });
+  watch_ = context_.reactor.watch(transport_->fd(), {.read = true}, [this](world::Ready ready) { on_ready(ready); });
+  shake_hands();
+}
+
+void Greeting::on_ready(world::Ready ready) {
+  const auto self = shared_from_this();
+  if (ready.hung_up) return close();
+  if (shaken_) {
+    read_first_bytes();
+  } else {
+    shake_hands();
+  }
+}
+
+void Greeting::shake_hands() {
+  switch (transport_->handshake()) {
+    case IoOutcome::done: shaken_ = true; break;
+    case IoOutcome::wants_read: return watch_->want({.read = true});
+    case IoOutcome::wants_write: return watch_->want({.write = true});
+    default: return close();
+  }
+  const Protocol protocol = transport_->protocol();
+  if (protocol != Protocol::unsaid) return settle(protocol);
+  watch_->want({.read = true});
+}
+
+void Greeting::read_first_bytes() {
+  const Io io = transport_->receive(context_.input);
+  if (io.outcome == IoOutcome::closed || io.outcome == IoOutcome::failed) return close();
+  if (io.outcome != IoOutcome::done) return;
+  received_.append(context_.input.data(), io.bytes);
+  if (received_.starts_with(http_2_preface)) return settle(Protocol::http_2);
+  if (!http_2_preface.starts_with(received_)) settle(Protocol::http_1);
+}
+
+void Greeting::settle(Protocol protocol) {
+  const auto self = shared_from_this();
+  watch_.reset();
+  limit_.cancel();
+  context_.greeted(*this, {.protocol = protocol,
+                           .transport = std::move(transport_),
+                           .caller = std::move(caller_),
+                           .received = std::move(received_),
+                           .due_us = due_us_});
+}
+
+void Greeting::close() {
+  if (!transport_) return;
+  const auto self = shared_from_this();
+  watch_.reset();
+  limit_.cancel();
+  transport_.reset();
+  context_.closed(*this);
 }
 
 }  // namespace sluice::net

@@ -102,12 +102,12 @@ TEST_F(StreamTest, A_caller_who_has_said_all_may_still_listen) {
   live.in_loop([&] { EXPECT_EQ(gone, 0); });
 }
 
-// I-8: readers of parked runs come and go for days; those who went must not hold connections until something is told.
+// I-8: readers of parked runs come and go for days; those who went must not hold connections until the next event.
 TEST_F(StreamTest, A_caller_who_closed_altogether_is_found_out_though_the_stream_is_quiet) {
   RawClient client(live.port());
   open(client);
   client.hear_until("\r\n\r\n");
-  const int seconds = 1;  // how long the client's kernel remembers a connection that nobody has any more
+  const int seconds = 1;  // how long the client's kernel remembers a connection that no process has any more
   setsockopt(client.fd(), IPPROTO_TCP, TCP_LINGER2, &seconds, sizeof seconds);
   client.hang_up();
   EXPECT_TRUE(live.becomes_true([&] { return gone == 1; }));
@@ -141,7 +141,7 @@ TEST_F(StreamTest, An_aborted_stream_has_no_end) {
     stream->write(bytes("more"));
   });
   EXPECT_TRUE(client.hear_all().ends_with("4\r\nhalf\r\n"));
-  EXPECT_EQ(gone, 0);  // nobody left: the handler gave up
+  EXPECT_EQ(gone, 0);  // the client did not leave: the handler gave up
 }
 
 TEST_F(StreamTest, An_aborted_HTTP_1_0_stream_is_reset) {
@@ -166,7 +166,7 @@ TEST_F(HastyStreamTest, A_quiet_stream_outlives_every_deadline) {
   EXPECT_EQ(client.hear_until("here\r\n"), "a\r\nstill here\r\n");
 }
 
-// One that gives nobody up while the test is about something else.
+// Gives no reader up while the test is about something else.
 struct UnhurriedStreamTest : StreamTest {
   UnhurriedStreamTest() : StreamTest(60'000) {}
 };

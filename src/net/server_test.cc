@@ -306,7 +306,7 @@ TEST(Server, Refuses_connections_of_an_address_that_has_too_many_without_a_key) 
   EXPECT_EQ(status_line(last.hear_until("GET /3 ")), "HTTP/1.1 200 OK");
 }
 
-// Behind them answers wait that nobody reads.
+// A client that does not read, so that answers wait.
 class Unread {
  public:
   Unread(uint16_t port, const std::string& path) : client_(port, 4096) {

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "model/table_search.h"
+#include "model/tables.h"
 #include "store/database.h"
 #include "store/sql_parts.h"
 #include "store/sql_rows.h"

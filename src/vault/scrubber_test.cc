@@ -18,13 +18,13 @@ std::string scrubbed(const std::vector<Secret>& secrets, std::string_view text) 
 
 std::string in_pieces(const std::shared_ptr<const Scrubber>& scrubber, std::string_view text, auto next_size) {
   ScrubStream stream(scrubber);
-  std::string told;
+  std::string scrubbed;
   while (!text.empty()) {
     const auto size = std::min<std::size_t>(next_size(), text.size());
-    told += stream.push(text.substr(0, size));
+    scrubbed += stream.push(text.substr(0, size));
     text.remove_prefix(size);
   }
-  return told += stream.finish();
+  return scrubbed += stream.finish();
 }
 
 std::string base64(std::string_view bytes, std::string_view last_two = "+/") {
@@ -63,9 +63,9 @@ TEST(Scrubber, Finds_base64_of_both_alphabets_wherever_the_value_stands_in_it) {
     for (const std::string before : {"", "u", "us", "user:", "user1:", "Aladdin:"}) {
       for (const std::string after : {"", "\n", "xy", "xyz"}) {
         const auto encoded = base64(before + value + after, last_two);
-        const auto told = scrubber.scrub("Basic " + encoded);
-        EXPECT_NE(told.find("{{secret:K}}"), std::string::npos) << encoded;
-        EXPECT_LE(told.size(),
+        const auto scrubbed = scrubber.scrub("Basic " + encoded);
+        EXPECT_NE(scrubbed.find("{{secret:K}}"), std::string::npos) << encoded;
+        EXPECT_LE(scrubbed.size(),
                   std::string("Basic {{secret:K}}").size() + base64(before).size() + 4 + base64(after).size() + 4);
       }
     }

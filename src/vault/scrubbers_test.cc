@@ -63,9 +63,9 @@ TEST_F(ScrubbersTest, A_token_of_the_runs_own_does_not_make_its_set_another) {
   const auto text = "<a-token-of-this-run " + large("a")[0].value + ">";
   EXPECT_EQ(secrets->scrubber()->scrub(text), "<{{secret:TOKEN}} {{secret:K0}}>");
   ScrubStream stream(secrets->scrubber());
-  std::string told;
-  for (const char letter : text) told += stream.push({&letter, 1});
-  EXPECT_EQ(told + stream.finish(), "<{{secret:TOKEN}} {{secret:K0}}>");
+  std::string scrubbed;
+  for (const char letter : text) scrubbed += stream.push({&letter, 1});
+  EXPECT_EQ(scrubbed + stream.finish(), "<{{secret:TOKEN}} {{secret:K0}}>");
 }
 
 TEST_F(ScrubbersTest, Secrets_are_as_they_were_until_what_looks_for_them_is_there) {

@@ -101,9 +101,10 @@ TEST(Spellings, I_17_Base64_in_lines_wherever_they_end) {
       for (const std::string_view line_end : {"\n", "\r\n"}) {
         for (std::size_t before = 0; before < 60; ++before) {
           const auto text = in_lines(base64(std::string(before, '~') + secret + "~~~~~~"), width, line_end);
-          const auto told = scrubber.scrub(text);
-          ASSERT_NE(told.find("{{secret:K}}"), std::string::npos) << text;
-          ASSERT_LE(told.size(), 12 + base64(std::string(before + 9, '~')).size() + 3 * line_end.size()) << told;
+          const auto scrubbed = scrubber.scrub(text);
+          ASSERT_NE(scrubbed.find("{{secret:K}}"), std::string::npos) << text;
+          ASSERT_LE(scrubbed.size(), 12 + base64(std::string(before + 9, '~')).size() + 3 * line_end.size())
+              << scrubbed;
         }
       }
     }

@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/lifetime.h"
 #include "world/world.h"
 
 namespace sluice::world {
@@ -21,7 +22,6 @@ class ThreadWorkers final : public Workers {
     }
     wake_.notify_all();
     for (auto& thread : threads_) thread.join();
-    *alive_ = false;
   }
 
   void run(Callback<void()> work, Callback<void()> then) override {
@@ -33,7 +33,7 @@ class ThreadWorkers final : public Workers {
   }
 
  private:
-  struct Errand {
+  struct Job {
     Callback<void()> work;
     Callback<void()> then;
   };
@@ -43,25 +43,23 @@ class ThreadWorkers final : public Workers {
       std::unique_lock hold(mutex_);
       wake_.wait(hold, [this] { return stopping_ || !waiting_.empty(); });
       if (stopping_) return;
-      auto errand = std::move(waiting_.front());
+      auto job = std::move(waiting_.front());
       waiting_.pop_front();
       hold.unlock();
-      errand.work();
-      errand.work = nullptr;  // what it captured goes here, not on the loop's thread
-      // The flag is read and written on the loop's thread only.
-      loop_.post([alive = alive_, then = std::move(errand.then)]() mutable {
-        if (*alive) then();
-      });
+      job.work();
+      job.work = nullptr;  // what it captured goes here, not on the loop's thread
+      // The destructor joins this thread, so the lifetime is not over while the guard is made here.
+      loop_.post(lifetime_.guard(std::move(job.then)));
     }
   }
 
   Loop& loop_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Errand> waiting_;
+  std::deque<Job> waiting_;
   bool stopping_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  std::vector<std::thread> threads_;  // last: they use the rest
+  std::vector<std::thread> threads_;
+  Lifetime lifetime_;
 };
 
 }  // namespace
