@@ -54,6 +54,8 @@ class Measures(unittest.TestCase):
         root = self.tree({"src/a/one.h": "", "src/a/one.cc": '#include "a/one.h"\n', "src/a/two.h": '#include "a/one.h"\n',
                      "src/b/x.cc": '#include "a/two.h"\n', "src/b/y.cc": '#include "a/two.h"\n'})
         self.assertEqual(measures.lone_headers(root), ["a/one.h"])
+        (root / "src/a/one.h").write_text("// One. Own file: it has a job of its own.\n")
+        self.assertEqual(measures.lone_headers(root), [])
 
     def test_checks_and_comments_are_counted_by_line(self):
         root = self.tree({"src/engine/a.cc": "// Why.\nSLUICE_CHECK(a == b);\nint x;\nint y;\n"})
@@ -64,6 +66,10 @@ class Measures(unittest.TestCase):
         root = self.tree({"src/a/a.cc": "// Whoever is told; untold.\n", "docs/a.md": "told\n"})
         counted = measures.dialect(root)
         self.assertEqual((counted["told"], counted["whoever"]), (2, 1))
+
+    def test_a_name_of_the_public_contract_is_no_word_of_the_private_language(self):
+        root = self.tree({"src/a/a.cc": 'writer.key("told");\n', "docs/a.md": "The member `told`.\n"})
+        self.assertEqual(measures.dialect(root)["told"], 0)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import measures
 import rules
 import source
 
@@ -15,6 +16,11 @@ class Codebase(unittest.TestCase):
     def test_the_codebase_follows_its_rules(self):
         if faults := rules.faults(ROOT):
             self.fail("\n  " + "\n  ".join(faults))
+
+
+    def test_every_measure_is_held(self):
+        held = {what for what in rules.ratchet(ROOT) if what.startswith("measure:")}
+        self.assertEqual(held, {"measure:" + what for what, *_ in measures.held(ROOT)})
 
 
 class Violations(unittest.TestCase):
@@ -114,6 +120,29 @@ class Violations(unittest.TestCase):
         self.refuses("must not grow")
         self.write("tests/tidy/ratchet.txt", "src/net/pipe.h 301\n")
         self.refuses("Lower its line")
+
+    def test_headers_with_a_single_reader_are_refused_beyond_a_slack_of_two_unless_they_give_a_reason(self):
+        self.write("tests/tidy/ratchet.txt", f"measure:lone-headers {len(measures.lone_headers(self.root)) - 2}\n")
+        self.assertEqual(rules.faults(self.root), [])
+        self.write("src/net/hose.h", "// A hose.\n#pragma once\n")
+        self.refuses("measure:lone-headers", "must not get worse", "Own file")
+        self.write("src/net/hose.h", "// A hose. Own file: pipes of others are made of it.\n#pragma once\n")
+        self.assertEqual(rules.faults(self.root), [])
+
+    def test_a_measure_that_gets_worse_is_refused(self):
+        self.write("tests/tidy/ratchet.txt", "measure:comments-sources 0.1\n")
+        self.assertEqual(rules.faults(self.root), [])
+        self.write("tests/tidy/ratchet.txt", "measure:comments-sources 5.0\n")
+        self.refuses("measure:comments-sources", "must not get worse")
+
+    def test_lines_and_files_may_grow_by_two_percent_and_an_old_number_must_be_renewed(self):
+        files = len(list(measures.production(self.root)))
+        for number, words in ((files, None), (files * 0.99, None), (files * 0.9, "must not get worse"), (files * 2, "Renew its line")):
+            self.write("tests/tidy/ratchet.txt", f"measure:files {number}\n")
+            if words:
+                self.refuses("measure:files", words)
+            else:
+                self.assertEqual(rules.faults(self.root), [])
 
     def test_a_listed_exception_that_is_not_needed_is_refused(self):
         self.write("tests/tidy/ratchet.txt", "src/net/pipe.h 300\n")
