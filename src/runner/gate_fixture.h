@@ -54,14 +54,14 @@ class GateStory : public SessionTest {
     agent.policy.push_back({.effect = model::Effect::ask, .subject = subject, .pattern = pattern, .reason = reason});
   }
 
-  // All that was told, but for the phases of boxes.
+  // All that was reported, but for the phases of boxes.
   std::vector<std::string> events() const {
-    std::vector<std::string> told;
+    std::vector<std::string> reports;
     for (const auto& event : heard.events) {
       const bool is_phase = event.kind == model::EventKind::log && event.body.find("\"phase\"") != std::string::npos;
-      if (!is_phase) told.push_back(std::string(name_of(event.kind)) + " " + event.body);
+      if (!is_phase) reports.push_back(std::string(name_of(event.kind)) + " " + event.body);
     }
-    return told;
+    return reports;
   }
 
   egress::FakeEgress way_out;

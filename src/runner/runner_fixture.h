@@ -36,7 +36,7 @@ struct HeardDispatch final : dispatch::DispatchListener {
 
   void on_event(model::RunEvent event) override {
     EXPECT_FALSE(is_over());
-    EXPECT_FALSE(gate) << "nothing is told while a human is waited for";
+    EXPECT_FALSE(gate) << "nothing is reported while a human is waited for";
     events.push_back(std::move(event));
     if (after_event) after_event();
   }

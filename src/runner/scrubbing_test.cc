@@ -1,4 +1,4 @@
-// The value of a secret is in nothing that is told, shown or handed back: I-17.
+// The value of a secret is in nothing that is reported, shown or returned: I-17.
 #include "runner/gate_fixture.h"
 #include "sessions/sessions.h"
 
@@ -29,7 +29,7 @@ TEST_F(Scrubbing, I_17_Text_and_reasoning_are_clean_also_across_words) {
   EXPECT_EQ(heard.all(EventKind::reasoning), "The {{secret:TOKEN}}.");
   EXPECT_EQ(heard.text(), "It is the {{secret:TOKEN}}, you know.\ncorrect");
   const auto last = std::ranges::find(heard.events, EventKind::step, &model::RunEvent::kind);
-  EXPECT_EQ(std::prev(last)->kind, EventKind::usage) << "what was held back is told before what comes after it";
+  EXPECT_EQ(std::prev(last)->kind, EventKind::usage) << "what was held back is reported before what comes after it";
 }
 
 TEST_F(Scrubbing, I_17_What_commands_print_is_clean_however_it_is_cut) {
@@ -41,12 +41,12 @@ TEST_F(Scrubbing, I_17_What_commands_print_is_clean_however_it_is_cut) {
   }
   box().end(box().commands.size() - 1, {});
   loop.settle();
-  std::string told;
+  std::string text;
   for (const auto& body : heard.bodies(EventKind::output)) {
     const auto document = json::Document::parse(body);
-    told += *document.value().root().find("text")->string();
+    text += *document.value().root().find("text")->string();
   }
-  EXPECT_EQ(told, "a {{secret:TOKEN}} b hunter");
+  EXPECT_EQ(text, "a {{secret:TOKEN}} b hunter");
   EXPECT_EQ(heard.text(), "a {{secret:TOKEN}} b hunter");
   expect_clean();
 }

@@ -39,7 +39,7 @@ class FakeWatcher final : public workspace::Watcher {
   int watching = 0;
   workspace::WatchRules rules;
   Callback<void(std::vector<workspace::FileNews>)> emit;
-  std::vector<workspace::FileNews> at_settle;  // told when the end comes
+  std::vector<workspace::FileNews> at_settle;  // reported when the end comes
 
  private:
   struct One final : workspace::Watching {

@@ -28,7 +28,7 @@ TEST_F(Sticky, I_21_The_box_and_its_processes_stay_between_messages) {
   send("call bash {\"command\":\"serve\",\"background\":true}\nwrite a.txt: one");
   auto* const first = &box();
   EXPECT_FALSE(first->killed);
-  EXPECT_EQ(way_out.proxy().refusals, 1) << "nothing leaves it while it is nobody's";
+  EXPECT_EQ(way_out.proxy().refusals, 1) << "nothing leaves it while no run uses it";
   first->say(2, sandbox::Stream::out, "still here");
   loop.settle();
   materials.variables = {{"MODE", "two"}};

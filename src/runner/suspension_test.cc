@@ -118,25 +118,25 @@ TEST_F(Suspension, A_box_that_is_kept_for_the_conversation_runs_on_only_once_the
 TEST(RunClock, Stands_still_and_goes_on_as_if_nothing_had_been) {
   world::FakeLoop loop;
   RunClock clock(loop);
-  std::string told;
-  const auto a = clock.after({100}, [&] { told += "a"; });
-  auto b = clock.after({150}, [&] { told += "b"; });
+  std::string called;
+  const auto a = clock.after({100}, [&] { called += "a"; });
+  auto b = clock.after({150}, [&] { called += "b"; });
   loop.advance({90});
   const auto before_us = clock.monotonic_us();
   clock.stand_still(true);
-  const auto c = clock.after({20}, [&] { told += "c"; });
+  const auto c = clock.after({20}, [&] { called += "c"; });
   b.cancel();
   loop.advance({1'000});
-  EXPECT_EQ(told, "");
+  EXPECT_EQ(called, "");
   EXPECT_EQ(clock.monotonic_us(), before_us);
   EXPECT_EQ(loop.timer_count(), 0U);
   clock.stand_still(false);
   loop.advance({9});
-  EXPECT_EQ(told, "");
+  EXPECT_EQ(called, "");
   loop.advance({1});
-  EXPECT_EQ(told, "a");
+  EXPECT_EQ(called, "a");
   loop.advance({100});
-  EXPECT_EQ(told, "ac");
+  EXPECT_EQ(called, "ac");
   EXPECT_EQ(clock.monotonic_us(), before_us + 110'000);
 }
 

@@ -1,7 +1,7 @@
-#include "runs/run_clock.h"
-
 #include <algorithm>
 #include <utility>
+
+#include "runs/runs.h"
 
 namespace sluice::runs {
 

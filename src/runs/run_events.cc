@@ -1,7 +1,5 @@
-#include "runs/run_events.h"
-
 #include "base/json.h"
-#include "runs/output_text.h"
+#include "runs/runs.h"
 
 namespace sluice::runs {
 

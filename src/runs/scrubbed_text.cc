@@ -1,8 +1,7 @@
-#include "runs/scrubbed_text.h"
-
 #include <utility>
 
 #include "base/json.h"
+#include "runs/runs.h"
 
 namespace sluice::runs {
 namespace {

@@ -1,4 +1,4 @@
-// A real sandbox spoken to in sentences: what the driver contract and the hostile tests are told with.
+// A real sandbox, with verbs in which the driver contract and the hostile tests are written.
 //
 //   BoxStory story({.driver = "namespaces"});
 //   auto sandbox = story.open();
@@ -92,8 +92,8 @@ class BoxStory final {
 // What can run here: "namespaces" always, as tests are to fail where it cannot; "oci_crun", "oci_runc".
 std::vector<std::string> drivers_here();
 
-// A number that nobody else sleeps for, neither in this program nor in another one that tests at the same time. All are
-// of one length, so none is a part of another.
+// A number of seconds for which no other process sleeps, neither in this program nor in another one that tests at the
+// same time. All are of one length, so none is a part of another.
 std::string marker();
 // Host processes whose command line contains `marker`, this one apart.
 std::vector<int> processes_with(std::string_view marker);

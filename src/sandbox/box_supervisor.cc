@@ -56,30 +56,32 @@ void BoxSupervisor::on_built(Packet packet) {
   pidfd_ = std::move(packet.descriptors[0]);
   death_ = reactor_.watch(pidfd_.get(), {.read = true}, [this](world::Ready) {
     death_.reset();
-    const std::weak_ptr<int> alive = alive_;
+    const auto alive = lifetime_.watch();
+    // A pidfd is readable once the process is dead, whatever the process inside may still have sent before.
     if (!dying_) fail(Loss::vanished, "its first process was killed");
-    if (alive.expired()) return;
+    if (alive.is_over()) return;
     patience_.cancel();
     overdue_ = false;
     listener_.on_dead(*this);
   });
   if (dying_) {
+    // It was given up while the zygote forked it: only now is there a process to kill.
     wait_for(end_patience, "its processes to end");
     return kill_processes();
   }
   wait_for(opening_patience, "its first process to get ready");
-  const std::weak_ptr<int> alive = alive_;
+  const auto alive = lifetime_.watch();
   for (auto& said : std::exchange(early_, {})) {
     on_packet(std::move(said));
-    if (alive.expired()) return;
+    if (alive.is_over()) return;
   }
 }
 
 void BoxSupervisor::on_build_failed(uint64_t slot, Loss loss, const std::string& what) {
   slot_ = slot;
-  const std::weak_ptr<int> alive = alive_;
+  const auto alive = lifetime_.watch();
   fail(loss, what);
-  if (!alive.expired()) listener_.on_dead(*this);
+  if (!alive.is_over()) listener_.on_dead(*this);
 }
 
 void BoxSupervisor::claim(std::string order, std::map<std::string, std::string> environment) {
@@ -91,6 +93,7 @@ void BoxSupervisor::claim(std::string order, std::map<std::string, std::string> 
 
 void BoxSupervisor::on_packet(Packet packet) {
   if (dying_) return;
+  // Packets keep their order: one that needs the pidfd holds up those behind it.
   if (!early_.empty() || (packet.head.numbered_count > 0 && !has_process())) return early_.push_back(std::move(packet));
   if (packet.head.numbered_count > 0 && !take_numbered(packet)) {
     return fail(
@@ -115,6 +118,7 @@ void BoxSupervisor::on_packet(Packet packet) {
 bool BoxSupervisor::take_numbered(Packet& packet) const {
   const std::size_t count = packet.head.numbered_count;
   errno = EINVAL;
+  // The sender is a process of the sandbox: its numbers are not trusted.
   if (count > box::descriptors_max || packet.payload.size() != count * sizeof(uint64_t)) return false;
   for (std::size_t i = 0; i < count; ++i) {
     uint64_t number = 0;
@@ -149,18 +153,16 @@ void BoxSupervisor::on_init_ready(Packet packet) {
 
 void BoxSupervisor::fail(Loss loss, const std::string& what) {
   if (dying_ || std::exchange(failed_, true)) return;
-  const std::weak_ptr<int> alive = alive_;
+  const auto alive = lifetime_.watch();
   kill_processes();
   end_commands({.cause = ExitCause::box_lost, .what = what});
-  if (!alive.expired()) listener_.on_lost(*this, loss, what);
+  if (!alive.is_over()) listener_.on_lost(*this, loss, what);
 }
 
 void BoxSupervisor::kill() {
   if (std::exchange(overdue_, false)) wait_for(patience_span_, std::move(awaited_));
   if (!dying_) {
-    reactor_.defer([this, alive = std::weak_ptr(alive_)] {
-      if (!alive.expired()) end_commands({.cause = ExitCause::stopped, .code = SIGKILL});
-    });
+    reactor_.defer(lifetime_.guard([this] { end_commands({.cause = ExitCause::stopped, .code = SIGKILL}); }));
   }
   kill_processes();
 }
@@ -180,6 +182,7 @@ void BoxSupervisor::on_patience_over() {
   }
   constexpr int64_t beginning_us_max = 60'000'000;
   const int64_t now_us = reactor_.monotonic_us();
+  // A zygote that builds others is slow, not stuck: this one waits for its turn.
   if (!has_process() && now_us - began_us_ < beginning_us_max &&
       listener_.has_built_since(now_us - patience_span_.value * 1000)) {
     return wait_for(patience_span_, std::move(awaited_));
@@ -208,6 +211,7 @@ void BoxSupervisor::kill_processes() {
   // Without its socket an init that has not started yet ends as soon as it reads from it.
   if (pidfd_) syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
   for (const auto& [command, process] : commands_) process->forget_socket();
+  // Later, as the socket may be the caller.
   if (socket_) reactor_.defer([socket = std::move(socket_)] {});
 }
 
@@ -219,10 +223,9 @@ void BoxSupervisor::end_commands(const Exit& exit) {
 
 std::shared_ptr<CommandProcess> BoxSupervisor::start(Command command, ProcessListener& listener) {
   const uint32_t id = next_command_++;
-  const std::weak_ptr<int> alive = alive_;
-  auto process = std::make_shared<CommandProcess>(reactor_, listener, command, [this, alive, id](int number) {
-    if (!alive.expired() && socket_) signal(id, number);
-  });
+  auto process = std::make_shared<CommandProcess>(reactor_, listener, command, lifetime_.guard([this, id](int number) {
+    if (socket_) signal(id, number);
+  }));
   const auto fails = [&](Exit exit) {
     reactor_.defer([process, exit = std::move(exit)]() mutable { process->end(std::move(exit)); });
     return process;
@@ -239,6 +242,7 @@ std::shared_ptr<CommandProcess> BoxSupervisor::start(Command command, ProcessLis
   commands_[id] = process;
   wanted_[id] = {command.argv[0], command.directory};
   process->freeze(frozen_);
+  // The init of a frozen sandbox cannot start it.
   if (frozen_) {
     unsent_.emplace(id, std::move(packet));
   } else {
@@ -302,6 +306,7 @@ Exit BoxSupervisor::exit_of(const box::Head& head, const CommandProcess& process
   Exit exit{.cpu_ms = head.b / 1000, .memory_bytes_peak = head.c};
   exit.cause = WIFSIGNALED(status) ? ExitCause::killed : ExitCause::exited;
   exit.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+  // The server's own reason counts before what the kernel says of the signal by which the command died.
   if (process.cause()) {
     exit.cause = *process.cause();
   } else if (ended_by(status, SIGXCPU)) {

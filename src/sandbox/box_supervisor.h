@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/lifetime.h"
 #include "sandbox/command_process.h"
 #include "sandbox/control_groups.h"
 #include "sandbox/packet_socket.h"
@@ -147,7 +148,7 @@ class BoxSupervisor final {
     std::string directory;
   };
   std::map<uint32_t, Wanted> wanted_;
-  const std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // expires with this; callbacks under way check it
+  Lifetime lifetime_;
 };
 
 // Writes a debug line about this sandbox to the log; `ms` is how long the event took.

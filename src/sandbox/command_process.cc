@@ -159,7 +159,7 @@ void CommandProcess::stop() {
 void CommandProcess::drop() {
   listener_ = nullptr;
   if (background_ || is_over_) return;
-  // Nobody hears of its end: no need to wait for it here.
+  // Its end is not reported: no need to wait for it here.
   kill(SIGKILL);
   end({});
 }

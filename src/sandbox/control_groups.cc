@@ -136,7 +136,7 @@ bool hand_down(const std::string& parent, const std::string& controller) {
   return write_text(room + "/cgroup.procs", "0") && write_text(control, "+" + controller);
 }
 
-// Whoever is still in there dies; twice, as the dead leave a little later than they die.
+// Processes that are still in there die; twice, as the dead leave a little later than they die.
 void remove_group(const fs::path& group) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(group, error)) {

@@ -1,4 +1,4 @@
-// Whose groups may be reaped: those of servers that are gone, and nobody else's.
+// The groups of servers that are gone may be removed, and no others.
 #include "sandbox/control_groups.h"
 
 #include <gtest/gtest.h>

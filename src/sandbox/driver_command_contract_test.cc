@@ -80,7 +80,7 @@ TEST_P(DriverCommands, Input_arrives_whole_and_then_ends) {
   const std::string big(3 << 20, 'x');
   EXPECT_EQ(story.run(*box, {.argv = {"cat"}, .input = big}).out, big);
   EXPECT_EQ(story.run(*box, {.argv = {"cat"}}).out, "");
-  // Nobody reads it: the server must neither wait nor die of SIGPIPE.
+  // The pipe is not read: the server must neither wait nor die of SIGPIPE.
   EXPECT_EQ(story.run(*box, {.argv = {"true"}, .input = big}).exit.code, 0);
 }
 
@@ -94,7 +94,7 @@ TEST_P(DriverCommands, Kept_input_is_answered_as_it_comes_and_ends_when_told) {
   story.until([&] { return heard.out == "one\ntwo\n"; }, "the second");
   process->write("three\n");
   process->close_input();
-  process->write("nobody hears this");
+  process->write("this is not read");
   story.until([&] { return heard.exit.has_value(); }, "the end");
   EXPECT_EQ(heard.out, "one\ntwo\nthree\n");
   EXPECT_EQ(heard.exit->code, 0);

@@ -83,7 +83,7 @@ class EgressContract : public DriverContract {
  protected:
   EgressContract() {
     std::string pattern = fs::temp_directory_path() / "sluice-egress-XXXXXX";
-    directory = mkdtemp(pattern.data());  // nobody else may enter it: the file is seen in sandboxes all the same
+    directory = mkdtemp(pattern.data());  // no other user may enter it: the file is seen in sandboxes all the same
     std::ofstream(directory / "bundle.pem") << "authorities\n";
   }
   ~EgressContract() override { fs::remove_all(directory); }
@@ -170,7 +170,7 @@ TEST_P(EgressContract, The_bridge_is_a_door_of_its_own) {
   EXPECT_FALSE(has_waiting(way_out));
 }
 
-// I-17: who answers there is handed secrets, so nobody but the server may.
+// I-17: secrets are sent to the listener there, so only the server may be that.
 TEST_P(EgressContract, Nobody_but_the_server_has_the_listener) {
   BoxStory story(options());
   const auto box = story.open();

@@ -1,4 +1,4 @@
-// Limits: each is met at its place and told by its cause, and the sandbox goes on.
+// Limits: each is enforced where it is reached and reported with its cause, and the sandbox stays usable.
 #include "sandbox/driver_contract.h"
 
 namespace sluice::sandbox {

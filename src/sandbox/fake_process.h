@@ -23,7 +23,7 @@ struct FakeResult {
 
 class FakeProcess final : public Process {
  public:
-  // What outlives the Process, so that callbacks under way find out that nobody listens.
+  // What outlives the Process, so that callbacks under way find out that there is no listener.
   struct State {
     Command command;
     ProcessListener* listener = nullptr;  // null: dropped or ended

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/lifetime.h"
 #include "sandbox/fake_process.h"
 #include "sandbox/sandbox.h"
 
@@ -53,10 +54,10 @@ class FakeBox final : public Box {
 
   // The sandbox is lost while it is used.
   void lose(std::string what) {
-    loop_.defer([this, alive = std::weak_ptr(alive_), what = std::move(what)]() mutable {
-      if (alive.expired() || killed) return;
+    loop_.defer([this, alive = lifetime_.watch(), what = std::move(what)]() mutable {
+      if (alive.is_over() || killed) return;
       end_all({.cause = ExitCause::box_lost, .what = what});
-      if (!alive.expired() && lost_) std::exchange(lost_, nullptr)(std::move(what));
+      if (!alive.is_over() && lost_) std::exchange(lost_, nullptr)(std::move(what));
     });
   }
   void say(std::size_t command, Stream stream, std::string bytes) {
@@ -74,7 +75,7 @@ class FakeBox final : public Box {
 
   FakeSandbox& sandbox_;
   world::Loop& loop_;
-  const std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Lifetime lifetime_;
   int workspace_fd_ = -1;
   int changes_fd_ = -1;
   Callback<void(std::string)> lost_;
@@ -189,8 +190,8 @@ inline void FakeBox::begin(const std::shared_ptr<FakeProcess::State>& state) {
     state->deadline = loop_.after({state->command.timeout_ms},
                                   [state] { FakeProcess::end(*state, {.cause = ExitCause::timed_out, .code = 9}); });
   }
-  loop_.defer([this, alive = std::weak_ptr(alive_), state] {
-    if (alive.expired()) return;
+  loop_.defer([this, alive = lifetime_.watch(), state] {
+    if (alive.is_over()) return;
     if (killed) return FakeProcess::end(*state, {.cause = ExitCause::box_lost});
     FakeResult result = sandbox_.script ? sandbox_.script(*this, state->command) : FakeResult{};
     FakeProcess::say(*state, Stream::out, std::move(result.out));
@@ -224,9 +225,7 @@ inline OwnedFd FakeBox::take_bridge_listener() {
 
 inline void FakeBox::kill(Callback<void(Result<Unit>)> done) {
   killed = true;
-  loop_.defer([this, alive = std::weak_ptr(alive_)] {
-    if (!alive.expired()) end_all({.cause = ExitCause::stopped});
-  });
+  loop_.defer(lifetime_.guard([this] { end_all({.cause = ExitCause::stopped}); }));
   if (sandbox_.hold_kills) return sandbox_.held_.push_back(std::move(done));
   Result<Unit> proof = Unit{};
   if (sandbox_.kill_fails_with) proof = *std::exchange(sandbox_.kill_fails_with, std::nullopt);

@@ -141,7 +141,7 @@ std::vector<Ability> abilities_of(const Machine& machine, const Limits& limits) 
   const auto counts = [&](const char* controller) { return machine.controllers.contains(controller); };
   std::vector<Ability> list;
   list.push_back({"user namespaces", machine.user_namespaces,
-                  machine.user_namespaces ? "each box has its own; nobody inside is root outside"
+                  machine.user_namespaces ? "each box has its own; root inside is not root outside"
                                           : "boxes cannot be built: allow them (sysctl user.max_user_namespaces, "
                                             "kernel.apparmor_restrict_unprivileged_userns=0) or use the oci driver"});
   list.push_back({"a user of their own", machine.is_root,

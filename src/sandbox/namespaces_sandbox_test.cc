@@ -227,8 +227,10 @@ TEST(NamespacesSandbox, Dies_with_its_server) {
 
 void become_nobody() {
   if (geteuid() != 0) GTEST_SKIP() << "an ordinary user already";
-  constexpr uid_t nobody = 65534;
-  if (setresgid(nobody, nobody, nobody) != 0 || setresuid(nobody, nobody, nobody) != 0) _exit(2);
+  constexpr uid_t unprivileged = 65534;
+  if (setresgid(unprivileged, unprivileged, unprivileged) != 0 ||
+      setresuid(unprivileged, unprivileged, unprivileged) != 0)
+    _exit(2);
 }
 
 // The same, and all that comes before it, without being root.

@@ -114,7 +114,7 @@ void write_process(json::Writer& to, const Plan& plan) {
 }
 
 void write_id_map(json::Writer& to, std::string_view key, const IdMap& user) {
-  // A runtime must be the root of its sandbox for a moment; nobody becomes it later.
+  // A runtime must be the root of its sandbox for a moment; no process becomes it later.
   to.key(key).begin_array();
   to.begin_object()
       .key("containerID")

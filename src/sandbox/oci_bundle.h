@@ -15,7 +15,7 @@ namespace sluice::sandbox {
 
 struct OciLayout {
   std::string stage = "/mnt";  // a directory anybody may pass through; covered in that namespace only
-  std::string cgroups_path;    // empty: the runtime is told nothing of control groups
+  std::string cgroups_path;    // empty: the runtime learns nothing of control groups
 };
 
 struct OciBundle {
@@ -25,7 +25,7 @@ struct OciBundle {
 
 OciBundle make_bundle(const Plan& plan, const OciLayout& place);
 
-// What the box program is told before it turns into the runtime: `command`, with what is mounted at
+// The arguments of the box program before it turns into the runtime: `command`, with what is mounted at
 // `hides` out of its sight.
 std::string launch_order(const Plan& plan, const OciLayout& place, const std::vector<std::string>& hides,
                          const std::vector<std::string>& command);

@@ -1,4 +1,4 @@
-// What the driver `oci` does when its runtime stumbles, told with a runtime that does so on purpose.
+// What the driver `oci` does when its runtime stumbles, shown with a runtime that does so on purpose.
 #include <unistd.h>
 
 #include <filesystem>

@@ -55,6 +55,7 @@ Payload& Payload::text(std::string_view bytes) {
 
 std::optional<PacketSocket::Pair> PacketSocket::make_pair() {
   int ends[2] = {-1, -1};
+  // A packet arrives whole or not at all, so a process inside that is killed half-way leaves no half of an order.
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return std::nullopt;
   return Pair{OwnedFd(ends[0]), OwnedFd(ends[1])};
 }
@@ -104,8 +105,8 @@ void PacketSocket::on_ready(world::Ready ready) {
 }
 
 void PacketSocket::read() {
-  const std::weak_ptr<int> alive = alive_;
-  for (int i = 0; i < 16 && !alive.expired(); ++i) {
+  const auto alive = lifetime_.watch();
+  for (int i = 0; i < 16 && !alive.is_over(); ++i) {
     Packet packet;
     const Outcome outcome = get(socket_.get(), packet);
     if (outcome == Outcome::later) return;
@@ -117,7 +118,7 @@ void PacketSocket::read() {
     }
     auto on_packet = std::move(on_packet_);  // it must outlive its own call, which may drop us
     on_packet(std::move(packet));
-    if (!alive.expired()) on_packet_ = std::move(on_packet);
+    if (!alive.is_over()) on_packet_ = std::move(on_packet);
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/callback.h"
 #include "base/fd.h"
+#include "base/lifetime.h"
 #include "sandbox/box/protocol.h"
 #include "world/world.h"
 
@@ -77,8 +78,7 @@ class PacketSocket final {
   std::deque<Packet> waiting_;
   int64_t short_since_us_ = -1;  // of memory or descriptors; -1: not short
   world::Timer again_;
-  const std::shared_ptr<int> alive_ =
-      std::make_shared<int>(0);  // shared with callbacks under way, which look if we are
+  Lifetime lifetime_;
   std::unique_ptr<world::Watch> watch_;
 };
 

@@ -1,4 +1,4 @@
-// Sandboxes that do not answer: whoever waits for one is told so in the end, and can stop waiting before.
+// Sandboxes that do not answer: a caller that waits for one gets an error in the end, and can stop waiting before.
 //
 // What does not answer is a process that was sent SIGSTOP. Time does not pass by itself here: a loop of the test's own
 // keeps all long waits until the test says that they are over.
@@ -198,7 +198,7 @@ TEST_F(Patience, an_opening_is_given_up_at_once_whatever_state_its_sandbox_is_in
   EXPECT_FALSE(opened) << "not from inside the call";
   story->until([&] { return opened.has_value(); }, "the answer");
   EXPECT_FALSE(*opened);
-  EXPECT_FALSE(is_logged("tried again")) << "nobody wants another one";
+  EXPECT_FALSE(is_logged("tried again")) << "no other sandbox is wanted";
   story->sandbox().give_up(opening);  // too late: no effect
   opened.reset();
   ask();

@@ -29,7 +29,7 @@ constexpr std::string_view etc_nsswitch =
 
 constexpr std::array<std::string_view, 6> device_names = {"null", "zero", "full", "random", "urandom", "tty"};
 
-// The kernel's insides, which are nobody's business in there.
+// The kernel's insides, which have no use in a sandbox.
 constexpr std::array<std::string_view, 7> proc_masks = {"/proc/kcore",      "/proc/keys",          "/proc/kallsyms",
                                                         "/proc/timer_list", "/proc/sysrq-trigger", "/proc/key-users",
                                                         "/proc/cmdline"};
@@ -229,7 +229,7 @@ std::vector<ResourceLimit> plan_resources(const Limits& limits, bool memory_is_c
   const auto add = [&](std::string_view name, int resource, int64_t most, uint64_t grace = 0) {
     if (most > 0) list.push_back({name, resource, static_cast<uint64_t>(most), static_cast<uint64_t>(most) + grace});
   };
-  // The soft limit is told by SIGXCPU, which says why; the hard one is for who does not listen.
+  // The soft limit sends SIGXCPU, which says why; the hard one ends a process that ignores it.
   add("cpu", RLIMIT_CPU, limits.cpu_seconds_max, 2);
   add("nofile", RLIMIT_NOFILE, limits.open_files_max);
   add("nproc", RLIMIT_NPROC, limits.processes_max);

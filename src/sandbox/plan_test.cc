@@ -59,7 +59,7 @@ BoxRequest request() {
   return request;
 }
 
-// To accept what changed, and have it read by whoever reviews it: SLUICE_GOLDEN_WRITE=1.
+// To accept what changed, and show it to a reviewer: SLUICE_GOLDEN_WRITE=1.
 void expect_golden(const std::string& name, const std::string& text) {
   const auto path = std::filesystem::path(__FILE__).parent_path() / "testdata" / name;
   if (std::getenv("SLUICE_GOLDEN_WRITE") != nullptr) std::ofstream(path) << text;

@@ -2,12 +2,12 @@
 //
 // They are started like any program (Command::argv) and bound by the same limits. Relative paths are
 // of /workspace. Exit code 0: done, standard output has the answer, and standard error may say that
-// it was cut. Exit code 1: not done, standard error has one sentence for whoever asked.
+// it was cut. Exit code 1: not done, standard error has one sentence for the caller.
 //
 //   @read PATH FIRST COUNT      Lines FIRST (from 1) and on, at most COUNT (0: 2000), as they are. A
 //                               line is cut at 2000 bytes, the answer at 256 KiB. Plain text files only.
 //   @write PATH                 Standard input becomes the file; directories are made. All or nothing:
-//                               nobody sees half of it. Prints the number of bytes. Replaces plain
+//                               half of it is never seen. Prints the number of bytes. Replaces plain
 //                               files only: no link, no device.
 //   @edit PATH ALL              Standard input is the length of the old text in decimal, a line feed,
 //                               the old text, the new text. The old text must be there, once, unless

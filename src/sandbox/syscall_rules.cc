@@ -65,7 +65,8 @@ constexpr ArgumentTest protocol_15[] = {{2, ArgumentIs::masked_equal, 15, low_wo
 constexpr ArgumentTest protocol_16[] = {{2, ArgumentIs::masked_equal, 16, low_word}};
 constexpr ArgumentTest protocol_beyond[] = {{2, ArgumentIs::greater, 17}};
 // 1 is the one value at which the kernel starts no handler for a core dump,
-// which would run outside, as root, on what a sandbox feeds it. Who lowers it is told that it was done.
+// which would run outside, as root, on what a sandbox feeds it. A process that lowers it gets the answer that this was
+// done.
 constexpr ArgumentTest core_limit[] = {{0, ArgumentIs::masked_equal, 4, low_word}};
 constexpr ArgumentTest core_limit_of_any[] = {{1, ArgumentIs::masked_equal, 4, low_word},
                                               {2, ArgumentIs::not_equal, 0}};

@@ -1,9 +1,8 @@
-#include "sandbox/zygote_process.h"
-
 #include <poll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstring>
@@ -12,6 +11,7 @@
 
 #include "base/check.h"
 #include "sandbox/box_program.h"
+#include "sandbox/namespaces_sandbox.h"
 #include "sandbox/orders.h"
 #include "sandbox/syscall_filter.h"
 

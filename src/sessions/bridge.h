@@ -2,6 +2,7 @@
 // There is no token: the caller is known by the listener. On the loop's thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -9,9 +10,11 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "net/net.h"
-#include "sessions/bridge_serving.h"
 
 namespace sluice::sessions {
+
+// Answers HTTP on a listening socket; given by the owner of a reactor.
+using ServeBridge = std::function<Result<std::unique_ptr<net::Server>>(OwnedFd listener, net::Handler handler)>;
 
 // Of one sandbox, for as long as that lives.
 class Bridge {

@@ -37,8 +37,8 @@ void CommandRun::take(Stream stream, std::string text) {
   if (text.empty()) return;
   excerpt_.append(text);
   if (bounds_.emitted_bytes_max == 0 || is_cut_) return;
-  const auto fits = runs::utf8_prefix(text, bounds_.emitted_bytes_max - told_bytes_);
-  told_bytes_ += fits.size();
+  const auto fits = runs::utf8_prefix(text, bounds_.emitted_bytes_max - emitted_bytes_);
+  emitted_bytes_ += fits.size();
   gather(stream, fits);
   if (fits.size() < text.size()) {
     is_cut_ = true;
@@ -60,22 +60,21 @@ void CommandRun::gather(Stream stream, std::string_view text) {
 
 void CommandRun::emit_later() {
   if (bounds_.emits_only_cut || std::exchange(is_emitting_, true)) return;
-  loop_.defer([this, alive = lifeline_.watch()] {
-    if (!alive.expired()) emit();
-  });
+  loop_.defer(lifetime_.guard([this] { emit(); }));
 }
 
 bool CommandRun::emit() {
   is_emitting_ = false;
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   for (auto& piece : std::exchange(gathered_, {})) {
     listener_.on_printed(piece.stream, std::move(piece.text));
-    if (alive.expired()) return false;
+    if (alive.is_over()) return false;
   }
   return true;
 }
 
 void CommandRun::on_exit(sandbox::Exit exit) {
+  // Small images have no bash; that is known only once it was not found.
   if (exit.cause == sandbox::ExitCause::not_started && otherwise_) {
     process_ = box_.start(*std::exchange(otherwise_, std::nullopt), *this);
     return;

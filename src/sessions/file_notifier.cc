@@ -5,7 +5,7 @@
 #include "base/bytes.h"
 #include "base/digest.h"
 #include "base/json.h"
-#include "runs/runs.h"
+#include "sessions/file_work.h"
 
 namespace sluice::sessions {
 namespace {
@@ -87,8 +87,8 @@ void FileNotifier::run_command() {
   is_running_ = true;
   auto input = std::move(inputs_.front());
   inputs_.pop_front();
-  runs::run_off_loop<Result<Unit>>(
-      needs_.workers, lifeline_.watch(),
+  run_off_loop<Result<Unit>>(
+      needs_.workers, lifetime_.watch(),
       [execute = execute_, argv = hooks_.command, input = std::move(input)] { return execute(argv, input); },
       [this](Result<Unit> done) {
         is_running_ = false;

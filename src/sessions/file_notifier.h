@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/lifetime.h"
 #include "base/result.h"
 #include "model/model.h"
 #include "net/net.h"
@@ -58,7 +59,7 @@ class FileNotifier final : private net::CallListener {
   bool is_running_ = false;
   int attempt_ = 1;
   int status_ = 0;
-  runs::Lifeline lifeline_;
+  Lifetime lifetime_;
   world::Timer retry_;
   std::unique_ptr<net::Call> call_;
 };

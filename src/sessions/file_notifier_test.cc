@@ -39,7 +39,7 @@ class HeraldTest : public RunnerTest {
   std::unique_ptr<FileNotifier> herald_;
 };
 
-const char* const nobody = "run_00000000000000000000000000";
+const char* const no_run = "run_00000000000000000000000000";
 
 TEST_F(HeraldTest, Posts_what_changed_and_signs_it) {
   hooks = {.webhook_url = "http://hook.local/files", .webhook_secret = "Jefe"};
@@ -50,7 +50,7 @@ TEST_F(HeraldTest, Posts_what_changed_and_signs_it) {
   const auto& request = client.requests[0];
   EXPECT_EQ(request.method, "POST");
   EXPECT_EQ(request.url, "http://hook.local/files");
-  EXPECT_EQ(request.body, std::string(R"({"run_id":")") + nobody +
+  EXPECT_EQ(request.body, std::string(R"({"run_id":")") + no_run +
                               R"(","events":[{"type":"create","path":"a.txt","timestamp":42}]})");
   EXPECT_EQ(request.headers.find("Sluice-Signature"), "sha256=" + to_hex(hmac_sha256("Jefe", request.body)));
   expect_nothing_left();
@@ -91,7 +91,7 @@ TEST_F(HeraldTest, Runs_the_operator_s_command_one_at_a_time_and_complains_when_
   ASSERT_EQ(executed.size(), 2u);
   EXPECT_EQ(executed[0].first, (Words{"notify", "--all"}));
   EXPECT_EQ(executed[0].second,
-            std::string(R"({"run_id":")") + nobody + R"(","type":"create","path":"a.txt","timestamp":42})" + "\n");
+            std::string(R"({"run_id":")") + no_run + R"(","type":"create","path":"a.txt","timestamp":42})" + "\n");
   EXPECT_EQ(log.lines.size(), 2u);
 }
 

@@ -23,6 +23,7 @@ std::unique_ptr<LiveSandbox> KeptSandboxes::take(model::ConversationId conversat
   if (found == boxes_.end()) return nullptr;
   auto box = std::move(found->second);
   boxes_.erase(found);
+  // Over another repository, or with other skills, it is not the workspace that the run asks for.
   if (box->home == home && has_skills(*box, skills)) return box;
   box->kill([](const Result<Unit>&) {});
   return nullptr;
@@ -31,6 +32,7 @@ std::unique_ptr<LiveSandbox> KeptSandboxes::take(model::ConversationId conversat
 void KeptSandboxes::give_back(model::ConversationId conversation, std::unique_ptr<LiveSandbox> box) {
   lent_.erase(conversation);
   box->leave();
+  // The conversation was archived while the run worked: no run will take the sandbox back.
   if (released_.erase(conversation) > 0) return box->kill([](const Result<Unit>&) {});
   box->when_lost([this, conversation] { boxes_.erase(conversation); });
   boxes_[conversation] = std::move(box);

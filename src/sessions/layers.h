@@ -6,8 +6,8 @@
 //   HOME/0021.whole  all of it up to there in one: what has a lower number is not looked at
 //   HOME/base        the repository as it was cloned, once layer 1 is not looked at any more
 //   HOME/run_….0021.held1
-//                    what a run had changed, over layer 21, when it began to wait for a human; nobody else's
-//                    business, and stale once there is a layer 22
+//                    what a run had changed, over layer 21, when it began to wait for a human; for this
+//                    run only, and stale once there is a layer 22
 //
 // A layer is written beside them under another name and renamed when it is complete, so that a run
 // which ends in the middle leaves nothing. Everything here blocks, but for keep().

@@ -43,21 +43,18 @@ LiveSandbox::~LiveSandbox() = default;
 
 void LiveSandbox::open(sandbox::BoxRequest request, Callback<void(Result<Unit>)> then) {
   box_.open(*host_.sandbox, std::move(request),
-            [this, alive = lifeline_.watch(), then = std::move(then)](Result<Unit> opened) mutable {
-              if (alive.expired()) return;
+            lifetime_.guard([this, then = std::move(then)](Result<Unit> opened) mutable {
               if (!opened) return then(std::move(opened));
-              box_.box()->on_lost([this, alive](std::string what) {
+              box_.box()->on_lost(lifetime_.guard([this](std::string what) {
                 // Not from inside the sandbox, which this drops.
-                host_.loop.defer([this, alive, what = std::move(what)]() mutable {
-                  if (!alive.expired()) hear_lost(std::move(what));
-                });
-              });
+                host_.loop.defer(lifetime_.guard([this, what = std::move(what)]() mutable { lose(std::move(what)); }));
+              }));
               auto way_out = host_.egress != nullptr ? box_.box()->take_egress_listener() : OwnedFd();
               if (way_out) outlet_ = host_.egress->open(std::move(way_out));
               open_bridge();
               if (is_suspended_) suspend(true);
               then(std::move(opened));
-            });
+            }));
 }
 
 void LiveSandbox::open_bridge() {
@@ -72,7 +69,7 @@ void LiveSandbox::open_bridge() {
   }
 }
 
-void LiveSandbox::hear_lost(std::string what) {
+void LiveSandbox::lose(std::string what) {
   if (user_ != nullptr) return user_->on_sandbox_lost(std::move(what));
   if (when_lost_) std::exchange(when_lost_, nullptr)();
 }
@@ -116,12 +113,13 @@ void LiveSandbox::on_question(egress::Question question) {
 }
 
 void LiveSandbox::leave() {
+  // Its processes stay alive between two runs, but nothing of theirs may leave without a run that answers for it.
   if (outlet_) outlet_->refuse_all();
   user_ = nullptr;
 }
 
 void LiveSandbox::kill(Callback<void(Result<Unit>)> gone) {
-  outlet_.reset();
+  outlet_.reset();  // first: no request may leave from a sandbox that counts as ended
   box_.kill(std::move(gone));
 }
 

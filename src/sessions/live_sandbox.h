@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/callback.h"
+#include "base/lifetime.h"
 #include "dispatch/dispatch.h"
 #include "egress/egress.h"
 #include "model/model.h"
@@ -84,7 +85,7 @@ class LiveSandbox final : private egress::SandboxProxyListener {
   void on_request(egress::RequestRecord record) override;
   void on_question(egress::Question question) override;
   void open_bridge();
-  void hear_lost(std::string what);
+  void lose(std::string what);
 
   const Host& host_;
   SandboxUser* user_;  // null: none
@@ -96,7 +97,7 @@ class LiveSandbox final : private egress::SandboxProxyListener {
   std::vector<std::unique_ptr<Background>> background_;
   std::unique_ptr<egress::SandboxProxy> outlet_;
   std::unique_ptr<Bridge> bridge_;
-  runs::Lifeline lifeline_;
+  Lifetime lifetime_;
 };
 
 }  // namespace sluice::sessions

@@ -229,9 +229,9 @@ TEST_F(RepositoryTest, What_may_not_be_fetched_is_refused_in_words) {
     repository.url = url;
     EXPECT_EQ(refusal(), "its url must begin with https://, http://, ssh:// or git://") << url;
   }
-  repository.credential_alias = "nobody";
+  repository.credential_alias = "unknown";
   repository.url = "https://git.example/app.git";
-  EXPECT_EQ(refusal(), "there is no credential \"nobody\" on this server");
+  EXPECT_EQ(refusal(), "there is no credential \"unknown\" on this server");
   repository.credential_alias = "bot";
   EXPECT_EQ(refusal(), "allowed");
   repository.url = "http://git.example/app.git";
@@ -353,7 +353,7 @@ TEST_F(RepositoryTest, A_server_that_has_only_files_is_asked_once_more_for_all_o
   commands.clear();
   heard.after_event = [this] { work.reset(); };
   begin("say Hello.");
-  EXPECT_EQ(commands.size(), 1u) << "whoever is told of it may go";
+  EXPECT_EQ(commands.size(), 1u) << "the listener that gets it may drop the fetch";
 }
 
 TEST_F(RepositoryTest, A_clone_whose_sandbox_cannot_be_ended_ends_the_run) {
@@ -387,6 +387,37 @@ TEST_F(RepositoryTest, Stopping_while_it_is_fetched_waits_for_the_proof) {
   loop.settle();
   EXPECT_TRUE(gone);
   EXPECT_TRUE(heard.events.empty());
+}
+
+TEST_F(RepositoryTest, Stopping_is_exact_wherever_the_workspace_was_being_prepared) {
+  const auto bundle = workspace::pack_bundle({{"SKILL.md", "---\nname: counting\ndescription: Counts.\n---\n"}}, {});
+  ASSERT_TRUE(bundle);
+  supplies->bundles["counting"] = bundle.value();
+  materials.skills.push_back({.id = "skl_1", .name = "counting", .sha256 = to_hex(sha256(bundle.value()))});
+  supplies->files["a.csv"] = "1,2";
+  materials.files.push_back({"a.csv", to_hex(sha256("1,2")), 3});
+  int turns = 0;
+  for (; turns < 100; ++turns) {
+    heard = {};
+    std::filesystem::remove_all(home + "/state");  // or the repository and the skill are there already
+    runner = nullptr;
+    runner = make_native_runner(options, {client, loop, entropy, log, metrics, sandbox.get(), &watcher, &workers});
+    work = runner->dispatch(dispatch_of("say Done."), heard);
+    for (int i = 0; i < turns && !heard.is_over() && loop.step(); ++i) {
+    }
+    if (heard.is_over()) break;
+    const auto event_count = heard.events.size();
+    bool gone = false;
+    work->stop([&] { gone = true; });
+    work.reset();
+    loop.settle();
+    EXPECT_TRUE(gone) << turns;
+    EXPECT_EQ(heard.events.size(), event_count) << turns;
+    EXPECT_TRUE(sandbox->boxes.empty()) << turns;
+    EXPECT_EQ(watcher.watching, 0) << turns;
+  }
+  EXPECT_GT(turns, 15) << "each wait is a turn";
+  EXPECT_TRUE(heard.usage) << "the run was reported to its end";
 }
 
 class FileTest : public SessionTest {

@@ -11,7 +11,7 @@
 #include "dispatch/dispatch.h"
 #include "egress/egress.h"
 #include "sandbox/sandbox.h"
-#include "sessions/bridge_serving.h"
+#include "sessions/bridge.h"
 #include "workspace/workspace.h"
 #include "world/shared_workers.h"
 #include "world/world.h"

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
+#include "base/addresses.h"
 #include "base/fd.h"
-#include "runs/runs.h"
+#include "net/net.h"
 
 namespace sluice::sessions {
 namespace {
@@ -37,6 +39,58 @@ bool is_host(std::string_view authority, std::string_view host) {
   authority.remove_prefix(host.size());
   return authority.empty() ||
          (authority[0] == ':' && authority.find_first_not_of("0123456789", 1) == std::string_view::npos);
+}
+
+// The one host and port that the clone of a repository may reach.
+struct RepositoryHost {
+  std::string name;  // in lower case without a dot at its end, or an address without brackets
+  int port = 0;
+  bool public_only = true;  // only the rule "*" allows it; a host that a rule names may be anywhere
+};
+
+constexpr int port_max = 65'535;
+
+bool is_host_name(std::string_view host) {
+  return !host.empty() && host[0] != '-' && std::ranges::all_of(host, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+  });
+}
+
+int default_port_of(std::string_view scheme) { return scheme == "https" ? 443 : scheme == "http" ? 80 : 22; }
+
+std::string normal_host(std::string_view host) {
+  std::string name(host);
+  std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  if (name.ends_with('.')) name.pop_back();
+  // git asks for an address as it is written here, however the URL spells it.
+  const auto address = parse_address(name);
+  return address ? address->text() : name;
+}
+
+// `url` has a scheme of git's. `denied`, in words, when git and the server could read its host in two ways.
+Result<RepositoryHost> repository_host(std::string_view url, const std::vector<std::string>& rules) {
+  const auto colon = std::min(url.find("://"), url.size());
+  auto authority = url.substr(std::min(colon + 3, url.size()));
+  authority = authority.substr(0, authority.find('/'));
+  authority.remove_prefix(authority.rfind('@') + 1);
+  const auto bracket = authority.starts_with('[') ? authority.find(']') : std::string_view::npos;
+  const auto end = bracket == std::string_view::npos ? std::min(authority.find(':'), authority.size()) : bracket + 1;
+  RepositoryHost host{.name = normal_host(bracket == std::string_view::npos ? authority.substr(0, end)
+                                                                            : authority.substr(1, bracket - 1)),
+                      .port = default_port_of(url.substr(0, colon)),
+                      .public_only = net::reach_of(url, rules) != net::Reach::anywhere};
+  if (!parse_address(host.name) && !is_host_name(host.name)) {
+    return Error{ErrorKind::denied, std::string(authority) + " is not a plain host name"};
+  }
+  if (const auto port = authority.substr(end); port.size() > 1) {
+    const auto* const last = port.data() + port.size();
+    const auto read = std::from_chars(port.data() + 1, last, host.port);
+    const bool is_port = port[0] == ':' && read.ec == std::errc() && read.ptr == last;
+    if (!is_port || host.port < 1 || host.port > port_max) {
+      return Error{ErrorKind::denied, std::string(authority) + " has no valid port"};
+    }
+  }
+  return host;
 }
 
 std::string secret_of(const GitCredential& credential) {
@@ -97,11 +151,11 @@ Result<Unit> add_credential(std::map<std::string, std::string>& environment, con
 }
 
 // Where the server answers in git's sandbox.
-std::string door_address() { return "127.0.0.1:" + std::to_string(sandbox::egress_port); }
+std::string proxy_address() { return "127.0.0.1:" + std::to_string(sandbox::egress_port); }
 
 // Names are looked up by the server, for git has no network of its own.
-Result<Unit> lead_through_door(const Place& place, const RepositoryHost& host,
-                               std::map<std::string, std::string>& environment) {
+Result<Unit> lead_through_proxy(const Place& place, const RepositoryHost& host,
+                                std::map<std::string, std::string>& environment) {
   if (place.scheme == "git") {
     return Error{ErrorKind::denied,
                  "repositories.allowed_urls allows it by * only, which is not for git://: use https://"};
@@ -110,7 +164,7 @@ Result<Unit> lead_through_door(const Place& place, const RepositoryHost& host,
     environment["GIT_SSH_COMMAND"] +=
         " -oHostName=127.0.0.1 -oPort=" + std::to_string(sandbox::egress_port) + " -oHostKeyAlias=" + host.name;
   } else {
-    add_setting(environment, "http.proxy", "socks5h://" + door_address());
+    add_setting(environment, "http.proxy", "socks5h://" + proxy_address());
   }
   return Unit{};
 }
@@ -133,11 +187,6 @@ std::vector<std::string> git(std::vector<std::string> rest) {
 
 }  // namespace
 
-std::string tenant_of(const dispatch::Dispatch& dispatch) {
-  const auto tenant = dispatch.agent.tenant_id;
-  return tenant == model::TenantId{} ? std::string() : tenant.text();
-}
-
 Result<std::vector<sandbox::Command>> clone_commands(const dispatch::RepositoryUse& repository,
                                                      const SessionOptions& options, const vault::Secrets* secrets) {
   const auto place = place_of(repository.url);
@@ -158,7 +207,7 @@ Result<std::vector<sandbox::Command>> clone_commands(const dispatch::RepositoryU
   }
   const auto host = repository_host(repository.url, options.repository_urls);
   if (!host) return host.error();
-  if (auto led = lead_through_door(*place, host.value(), environment); !led) return std::move(led.error());
+  if (auto led = lead_through_proxy(*place, host.value(), environment); !led) return std::move(led.error());
   std::vector<std::vector<std::string>> lines;
   const auto depth = "--depth=" + std::to_string(repository.depth);
   if (is_commit(repository.ref)) {
@@ -180,80 +229,76 @@ Result<std::vector<sandbox::Command>> clone_commands(const dispatch::RepositoryU
   return commands;
 }
 
-RepositoryFetch::RepositoryFetch(const SessionOptions& options, const dispatch::Dispatch& dispatch, Needs needs,
-                                 Callback<void(std::string)> remark, Callback<void(Result<workspace::Layers>)> done)
-    : options_(options),
-      dispatch_(dispatch),
-      needs_(needs),
-      remark_(std::move(remark)),
-      done_(std::move(done)),
-      file_work_(needs.loop, options.keep_ms_max),
-      box_(needs.loop) {
-  needs_.loop.defer([this, alive = lifeline_.watch()] {
-    if (!alive.expired()) begin();
+RepositoryFetch::RepositoryFetch(SessionCore& core)
+    : core_(core), options_(core.host.options), loop_(core.host.loop), box_(loop_) {}
+
+Task<Result<workspace::Layers>> RepositoryFetch::fetch() {
+  auto to_run = commands(false);
+  if (!to_run) co_return std::move(to_run.error());
+  if (auto opened = co_await open_sandbox(); !opened) co_return std::move(opened.error());
+  if (auto run = co_await run_commands(std::move(to_run).take()); !run) co_return std::move(run.error());
+  proxy_.reset();
+  // Frozen only when it is proven that no process of the clone can write there any more.
+  auto proof = co_await answer<Result<Unit>>([this](auto done) { box_.kill(std::move(done)); });
+  if (!proof) co_return std::move(proof.error()).in("end its sandbox");
+  co_return co_await freeze();
+}
+
+Result<std::vector<sandbox::Command>> RepositoryFetch::commands(bool whole_history) const {
+  auto wanted = repository();
+  if (whole_history) wanted.depth = 0;
+  return clone_commands(wanted, options_, secrets());
+}
+
+Task<Result<Unit>> RepositoryFetch::open_sandbox() {
+  auto opened = co_await answer<Result<Unit>>([this](auto done) {
+    box_.open(*core_.host.sandbox, {.name = core_.dispatch.run.text() + "-repository"}, std::move(done));
   });
-}
-
-void RepositoryFetch::begin() {
-  auto commands = clone_commands(*dispatch_.materials.repository, options_, secrets());
-  if (!commands) return finish(std::move(commands.error()));
-  commands_ = std::move(commands).take();
-  open_box();
-}
-
-void RepositoryFetch::open_box() {
-  box_.open(needs_.sandbox, {.name = dispatch_.run.text() + "-repository"},
-            [this, alive = lifeline_.watch()](Result<Unit> opened) {
-              if (alive.expired()) return;
-              if (!opened) return finish(std::move(opened.error()).in("open a sandbox for it"));
-              open_door();
-              run_next();
-            });
-}
-
-void RepositoryFetch::open_door() {
-  const auto& url = dispatch_.materials.repository->url;
-  auto listener = needs_.egress != nullptr ? box_.box()->take_egress_listener() : OwnedFd();
-  if (!listener) return;
-  auto host = repository_host(url, options_.repository_urls);
+  if (!opened) co_return std::move(opened.error()).in("open a sandbox for it");
+  auto listener = core_.host.egress != nullptr ? box_.box()->take_egress_listener() : OwnedFd();
+  if (!listener) co_return Unit{};
+  auto host = repository_host(repository().url, options_.repository_urls);
   SLUICE_CHECK(host);  // clone_commands() has read it
-  door_ = needs_.egress->open_single_host(std::move(listener), {.name = std::move(host.value().name),
-                                                                .port = host.value().port,
-                                                                .public_only = host.value().public_only,
-                                                                .asks_by_socks = !url.starts_with("ssh://"),
-                                                                .lifetime_ms_max = options_.clone_timeout_ms,
-                                                                .tenant = tenant_of(dispatch_)});
+  proxy_ = core_.host.egress->open_single_host(std::move(listener),
+                                               {.name = std::move(host.value().name),
+                                                .port = host.value().port,
+                                                .public_only = host.value().public_only,
+                                                .asks_by_socks = !repository().url.starts_with("ssh://"),
+                                                .lifetime_ms_max = options_.clone_timeout_ms,
+                                                .tenant = tenant_of(core_.dispatch)});
+  co_return Unit{};
 }
 
-void RepositoryFetch::run_next() {
-  if (next_command_ == commands_.size()) {
-    run_.reset();
-    door_.reset();
-    return box_.kill([this, alive = lifeline_.watch()](Result<Unit> proof) {
-      if (alive.expired()) return;
-      if (!proof) return finish(std::move(proof.error()).in("end its sandbox"));
-      freeze();
-    });
+Task<Result<Unit>> RepositoryFetch::run_commands(std::vector<sandbox::Command> commands) {
+  bool may_be_shallow = repository().depth > 0;
+  for (std::size_t at = 0; at < commands.size();) {
+    auto end = co_await command_end(*box_.box(), std::move(commands[at]), {.kept_chars_max = git_words_chars_max},
+                                    core_.dispatch.secrets, loop_);
+    if (end.is_well()) {
+      ++at;
+      continue;
+    }
+    if (end.printed.find(no_shallow_words) != std::string::npos && std::exchange(may_be_shallow, false)) {
+      // The last command once more, and those that follow it, for the whole history.
+      auto for_all = this->commands(true);
+      if (!for_all) co_return std::move(for_all.error());
+      commands = std::move(for_all).take();
+      const auto remark =
+          "The server of " + repository().url + " cannot give a part of the history: fetching all of it.";
+      co_await core_.report(runs::log_line("info", runs::to_utf8(remark)));
+      continue;
+    }
+    // git knows only that no host was reached.
+    if (proxy_ && proxy_->fault()) co_return fault_of_proxy();
+    const auto words = outcome_words(end.exit, std::move(end.printed), options_.clone_timeout_ms);
+    co_return Error{ErrorKind::unavailable, shown("git: " + words)};
   }
-  CommandListener& listener = *this;
-  run_ = std::make_unique<CommandRun>(*box_.box(), std::move(commands_[next_command_++]),
-                                      CommandBounds{.kept_chars_max = git_words_chars_max}, dispatch_.secrets,
-                                      needs_.loop, listener);
+  co_return Unit{};
 }
 
-void RepositoryFetch::on_ended(sandbox::Exit exit, std::string printed) {
-  if (exit.cause == sandbox::ExitCause::exited && exit.code == 0) return run_next();
-  const bool is_too_plain = printed.find(no_shallow_words) != std::string::npos;
-  if (is_too_plain && remark_ && dispatch_.materials.repository->depth > 0) return run_without_depth();
-  // git knows only that no host was reached.
-  if (door_ && door_->fault()) return finish(fault_of_door());
-  finish(Error{ErrorKind::unavailable,
-               shown("git: " + outcome_words(exit, std::move(printed), options_.clone_timeout_ms))});
-}
-
-Error RepositoryFetch::fault_of_door() const {
-  auto fault = *door_->fault();
-  const auto host = repository_host(dispatch_.materials.repository->url, options_.repository_urls);
+Error RepositoryFetch::fault_of_proxy() const {
+  auto fault = *proxy_->fault();
+  const auto host = repository_host(repository().url, options_.repository_urls);
   if (fault.kind == ErrorKind::denied && host && host.value().public_only) {
     fault.what +=
         ". The rule * of repositories.allowed_urls allows public addresses only; the server's operator can name this "
@@ -262,21 +307,8 @@ Error RepositoryFetch::fault_of_door() const {
   return fault;
 }
 
-void RepositoryFetch::run_without_depth() {
-  auto repository = *dispatch_.materials.repository;
-  repository.depth = 0;
-  auto commands = clone_commands(repository, options_, secrets());
-  if (!commands) return finish(std::move(commands.error()));
-  commands_ = std::move(commands).take();
-  --next_command_;
-  auto remark = std::exchange(remark_, nullptr);
-  const auto alive = lifeline_.watch();
-  remark("The server of " + repository.url + " cannot give a part of the history: fetching all of it.");
-  if (!alive.expired()) run_next();
-}
-
 std::string RepositoryFetch::shown(std::string words) const {
-  const auto& alias = dispatch_.materials.repository->credential_alias;
+  const auto& alias = repository().credential_alias;
   if (!alias) return words;
   const auto credential = find_credential(*alias, options_, secrets());
   if (!credential) return words;
@@ -289,38 +321,28 @@ std::string RepositoryFetch::shown(std::string words) const {
   return words;
 }
 
-void RepositoryFetch::freeze() {
+Task<Result<workspace::Layers>> RepositoryFetch::freeze() {
   LayerWork work{.changes_fd = -1,
-                 .home = layer_home(options_.state_dir, dispatch_),
-                 .mark = dispatch_.run.text() + "-repository",
+                 .home = core_.home,
+                 .mark = core_.dispatch.run.text() + "-repository",
                  .owner = {options_.owner_uid, options_.owner_uid}};
-  file_work_.send<LayerDraft>(
-      needs_.workers, "copying what was cloned",
+  auto draft = co_await file_job<LayerDraft>(
+      {loop_, *core_.workers, options_.keep_ms_max}, "copying what was cloned",
       [work = std::move(work), changes = OwnedFd(fcntl(box_.box()->changes_fd(), F_DUPFD_CLOEXEC, 0))](
           std::stop_token stop) mutable -> Result<LayerDraft> {
         work.changes_fd = changes.get();
         work.stop = std::move(stop);
         return draft_layer(work);
       },
-      [this](Result<LayerDraft> draft) { take(std::move(draft)); }, [](Result<LayerDraft> draft) { discard(draft); });
-}
-
-void RepositoryFetch::take(Result<LayerDraft> draft) {
-  if (!draft) return finish(std::move(draft.error()).in("keep it"));
-  if (draft.value().from.empty()) return finish(workspace::Layers{});
-  if (auto kept = keep(draft.value()); !kept) return finish(std::move(kept.error()).in("keep it"));
-  finish(workspace::Layers{draft.value().to});
-}
-
-// The callback may drop this.
-void RepositoryFetch::finish(Result<workspace::Layers> layers) {
-  auto done = std::move(done_);
-  done(std::move(layers));
+      [](Result<LayerDraft> draft) { discard(draft); });
+  if (!draft) co_return std::move(draft.error()).in("keep it");
+  if (draft.value().from.empty()) co_return workspace::Layers{};
+  if (auto kept = keep(draft.value()); !kept) co_return std::move(kept.error()).in("keep it");
+  co_return workspace::Layers{draft.value().to};
 }
 
 void RepositoryFetch::stop(Callback<void()> gone) {
-  run_.reset();
-  door_.reset();
+  proxy_.reset();
   box_.kill([gone = std::move(gone)](const Result<Unit>&) mutable { gone(); });
 }
 

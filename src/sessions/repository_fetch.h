@@ -11,16 +11,12 @@
 
 #include "base/callback.h"
 #include "base/result.h"
+#include "base/task.h"
 #include "dispatch/dispatch.h"
 #include "egress/egress.h"
-#include "runs/runs.h"
-#include "sessions/command_run.h"
-#include "sessions/file_work.h"
-#include "sessions/layers.h"
 #include "sessions/options.h"
-#include "sessions/repository_address.h"
 #include "sessions/sandbox_handle.h"
-#include "world/world.h"
+#include "sessions/session_core.h"
 
 namespace sluice::sessions {
 
@@ -29,55 +25,32 @@ namespace sluice::sessions {
 Result<std::vector<sandbox::Command>> clone_commands(const dispatch::RepositoryUse& repository,
                                                      const SessionOptions& options, const vault::Secrets* secrets);
 
-// Whose turn it is at what tenants share; empty where a runner does not know its server's tenants.
-std::string tenant_of(const dispatch::Dispatch& dispatch);
-
-class RepositoryFetch final : private CommandListener {
+class RepositoryFetch final {
  public:
-  struct Needs {
-    sandbox::Sandbox& sandbox;
-    world::Workers& workers;
-    world::Loop& loop;
-    egress::Egress* egress;  // null: nothing leaves a sandbox
-  };
-  // All must outlive this. `done` comes once, never from inside: the layers, or why there are none.
-  // `remark`, at most once before: what somebody who waits should know. Either may drop this.
-  RepositoryFetch(const SessionOptions& options, const dispatch::Dispatch& dispatch, Needs needs,
-                  Callback<void(std::string)> remark, Callback<void(Result<workspace::Layers>)> done);
+  // `core` must outlive this.
+  explicit RepositoryFetch(SessionCore& core);
 
-  // To be dropped then. `gone`: nothing is left of the sandbox.
+  // The layers, or why there are none. Once.
+  Task<Result<workspace::Layers>> fetch();
+  // Once fetch() has been dropped. `gone`: nothing is left of the sandbox, also after this is dropped.
   void stop(Callback<void()> gone);
 
  private:
-  void on_printed(sandbox::Stream, std::string) override {}
-  void on_ended(sandbox::Exit exit, std::string printed) override;
-
-  void begin();
-  void open_box();
-  void open_door();
-  void run_next();
-  // The last command once more, and what follows it, for the whole history.
-  void run_without_depth();
-  void freeze();
-  void take(Result<LayerDraft> draft);
-  void finish(Result<workspace::Layers> layers);
-  Error fault_of_door() const;
+  Task<Result<Unit>> open_sandbox();
+  Task<Result<Unit>> run_commands(std::vector<sandbox::Command> commands);
+  Task<Result<workspace::Layers>> freeze();
+  Result<std::vector<sandbox::Command>> commands(bool whole_history) const;
+  Error fault_of_proxy() const;
   // Without anything that is the credential's.
   std::string shown(std::string words) const;
-  const vault::Secrets* secrets() const { return dispatch_.secrets.get(); }
+  const dispatch::RepositoryUse& repository() const { return *core_.dispatch.materials.repository; }
+  const vault::Secrets* secrets() const { return core_.dispatch.secrets.get(); }
 
+  SessionCore& core_;
   const SessionOptions& options_;
-  const dispatch::Dispatch& dispatch_;
-  const Needs needs_;
-  Callback<void(std::string)> remark_;
-  Callback<void(Result<workspace::Layers>)> done_;
-  std::vector<sandbox::Command> commands_;
-  std::size_t next_command_ = 0;
-  runs::Lifeline lifeline_;
-  FileWork file_work_;
+  world::Loop& loop_;  // the server's: the clone continues while the run is suspended
   SandboxHandle box_;
-  std::unique_ptr<egress::SingleHostProxy> door_;  // null before the sandbox is open
-  std::unique_ptr<CommandRun> run_;
+  std::unique_ptr<egress::SingleHostProxy> proxy_;  // null before the sandbox is open
 };
 
 }  // namespace sluice::sessions

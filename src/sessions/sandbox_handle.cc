@@ -6,6 +6,7 @@
 namespace sluice::sessions {
 
 SandboxHandle::~SandboxHandle() {
+  // A sandbox that is being killed lives in the shared state until its end is proven.
   state_->dropped = true;
   if (!state_->killing || state_->dead) state_->box.reset();
 }
@@ -41,6 +42,7 @@ void SandboxHandle::kill(Callback<void(Result<Unit>)> gone) {
   } else if (is_first && state_->box) {
     prove(state_);
   } else if (is_first) {
+    // Its answer still comes, and arrive() proves the end of a sandbox that was opened nevertheless.
     state_->sandbox->give_up(state_->opening);
   }
 }

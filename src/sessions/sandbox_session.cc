@@ -1,12 +1,8 @@
-#include "sessions/sandbox_session.h"
-
 #include <algorithm>
 #include <utility>
 
-#include "sessions/disk_usage.h"
-#include "sessions/file_upload.h"
-#include "sessions/kept_sandboxes.h"
-#include "sessions/layer_bytes.h"
+#include "sessions/repository_fetch.h"
+#include "sessions/sessions.h"
 
 namespace sluice::sessions {
 
@@ -47,11 +43,7 @@ world::Workers* Host::workers_for(const dispatch::Dispatch& dispatch) const {
 
 SandboxSession::SandboxSession(const Host& host, world::Loop& clock, const dispatch::Dispatch& dispatch,
                                SessionState state, runs::EventOutput& output, SessionListener& listener)
-    : core_(host, clock, dispatch, std::move(state), output, listener, *this),
-      files_(core_),
-      opening_(core_),
-      holding_(core_),
-      ending_(core_, holding_, files_) {
+    : core_(host, clock, dispatch, std::move(state), output, listener, *this), files_(core_), holding_(core_) {
   if (dispatch.keeps_box) host.kept_sandboxes->lend(dispatch.conversation);
   if (host.disk_usage && is_kept(dispatch)) host.disk_usage->enter(dispatch.conversation);
 }
@@ -112,9 +104,20 @@ std::string SandboxSession::system_words() const {
   return words;
 }
 
+void SandboxSession::start(Sequence& sequence, Task<Outcome> task, Callback<void()> done) {
+  sequence.start(std::move(task), [this, done = std::move(done)](Outcome failed) mutable {
+    if (failed) return core_.fail(std::move(*failed));
+    done();
+  });
+}
+
 void SandboxSession::open(Callback<void()> ready) {
-  if (opening_.is_done()) return ready();
-  opening_.begin(std::move(ready));
+  if (core_.is_open) return ready();
+  SLUICE_CHECK(!std::exchange(is_opening_, true));
+  start(opening_, open_session(core_, repository_fetch_), [this, ready = std::move(ready)]() mutable {
+    is_opening_ = false;
+    ready();
+  });
 }
 
 std::unique_ptr<sandbox::Process> SandboxSession::start(sandbox::Command command, sandbox::ProcessListener& listener) {
@@ -132,19 +135,16 @@ void SandboxSession::on_sandbox_printed(const std::string& step_id, sandbox::Str
 void SandboxSession::on_sandbox_request(egress::RequestRecord record) { core_.emit(egress::event_of(record)); }
 
 void SandboxSession::hold(Callback<void()> done) {
-  holding_.hold([this, done = std::move(done)]() mutable {
-    if (!core_.live) opening_.forget();
+  start(closing_, holding_.hold(), [this, done = std::move(done)]() mutable {
+    if (!core_.live) core_.is_open = false;
     done();
   });
 }
 
 // While a human is waited for the sandbox is not needed: it is opened again over what was held.
 void SandboxSession::lose(const std::string& what) {
-  if (holding_.is_lost_for_good()) {
-    const auto because = what.empty() ? std::string() : ": " + runs::to_utf8(what);
-    return core_.fail(Slug::sandbox_failed, "The sandbox went away" + because + ".");
-  }
-  opening_.forget();
+  if (holding_.is_lost_for_good()) return core_.fail(*sandbox_lost(what));
+  core_.is_open = false;
 }
 
 void SandboxSession::settle(uint64_t number, bool go_on, std::string_view words) {
@@ -166,16 +166,21 @@ bool SandboxSession::is_allowed_host(std::string_view host) const {
 void SandboxSession::suspend(bool suspended) {
   core_.is_suspended = suspended;
   if (core_.live) core_.live->suspend(suspended);
-  if (!suspended) ending_.go_on();
+  if (!suspended && core_.when_resumed) core_.clock.defer(std::exchange(core_.when_resumed, nullptr));
 }
 
 void SandboxSession::finish(std::string text, Callback<void()> done) {
-  ending_.begin(std::move(text), opening_.is_done(), std::move(done));
+  start(closing_, end_session(core_, holding_, files_, std::move(text)), std::move(done));
 }
 
 void SandboxSession::stop(Callback<void()> gone) {
+  opening_.drop();
+  closing_.drop();
   forget_held();
-  if (opening_.stop_fetch(gone)) return;
+  if (repository_fetch_) {
+    repository_fetch_->stop(std::move(gone));
+    return repository_fetch_.reset();
+  }
   if (!core_.live) return core_.clock.defer(std::move(gone));
   // What could not be proven is in the sandbox's log: a run that is stopped is not kept waiting for more.
   core_.live->kill([gone = std::move(gone)](const Result<Unit>&) mutable { gone(); });

@@ -4,11 +4,28 @@
 
 #include <utility>
 
-#include "sessions/repository_fetch.h"
-
 namespace sluice::sessions {
 
 using model::Slug;
+
+std::string tenant_of(const dispatch::Dispatch& dispatch) {
+  const auto tenant = dispatch.agent.tenant_id;
+  return tenant == model::TenantId{} ? std::string() : tenant.text();
+}
+
+Outcome sandbox_failed(std::string detail) { return SessionFailure{Slug::sandbox_failed, std::move(detail)}; }
+
+Outcome sandbox_lost(const std::string& what) {
+  return sandbox_failed("The sandbox went away" + (what.empty() ? "" : ": " + runs::to_utf8(what)) + ".");
+}
+
+Outcome keeping_failed(const std::string& why) {
+  return SessionFailure{Slug::writeback_failed, "The workspace could not be kept: " + why + "."};
+}
+
+Outcome killing_failed(const std::string& why) {
+  return sandbox_failed("The sandbox could not be ended: " + runs::to_utf8(why) + ".");
+}
 
 SessionCore::SessionCore(const Host& its_host, world::Loop& its_clock, const dispatch::Dispatch& its_dispatch,
                          SessionState its_state, runs::EventOutput& its_output, SessionListener& its_listener,
@@ -22,34 +39,28 @@ SessionCore::SessionCore(const Host& its_host, world::Loop& its_clock, const dis
       workers(host.workers_for(dispatch)),
       home(layer_home(host.options.state_dir, dispatch)),
       state(std::move(its_state)),
-      ready_us(clock.monotonic_us()),
-      file_work(clock, host.options.keep_ms_max) {}
+      ready_us(clock.monotonic_us()) {}
 
 bool SessionCore::emit(const model::EventData& event) {
-  const auto alive = lifeline.watch();
+  const auto alive = lifetime.watch();
   output.emit(event);
-  return !alive.expired();
+  return !alive.is_over();
 }
 
-bool SessionCore::end_phase(std::string_view phase, std::string_view words) {
+Outside SessionCore::report(model::EventData event) {
+  return outside([this, event = std::move(event)] { output.emit(event); });
+}
+
+Outside SessionCore::end_phase(std::string phase, std::string words) {
   const auto now_us = clock.monotonic_us();
-  const auto began_us = std::exchange(phase_began_us, now_us);
-  const auto alive = lifeline.watch();
-  output.emit_phase(phase, runs::to_utf8(words), (now_us - began_us) / 1000);
-  return !alive.expired();
+  const auto ms = (now_us - std::exchange(phase_began_us, now_us)) / 1000;
+  return outside(
+      [this, phase = std::move(phase), words = runs::to_utf8(words), ms] { output.emit_phase(phase, words, ms); });
 }
 
-void SessionCore::fail(Slug slug, std::string detail) {
+void SessionCore::fail(SessionFailure failure) {
   if (std::exchange(has_failed, true)) return;
-  listener.on_session_failed(slug, std::move(detail));
-}
-
-void SessionCore::fail_undead(const std::string& why) {
-  fail(Slug::sandbox_failed, "The sandbox could not be ended: " + runs::to_utf8(why) + ".");
-}
-
-void SessionCore::fail_keeping(const std::string& why) {
-  fail(Slug::writeback_failed, "The workspace could not be kept: " + why + ".");
+  listener.on_session_failed(failure.slug, std::move(failure.detail));
 }
 
 OwnedFd SessionCore::duplicate_changes() const {

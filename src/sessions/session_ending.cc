@@ -1,5 +1,3 @@
-#include "sessions/session_ending.h"
-
 #include <fcntl.h>
 
 #include <algorithm>
@@ -8,9 +6,10 @@
 #include <utility>
 
 #include "sessions/disk_usage.h"
-#include "sessions/file_upload.h"
+#include "sessions/file_events.h"
 #include "sessions/kept_sandboxes.h"
 #include "sessions/layer_bytes.h"
+#include "sessions/session_holding.h"
 
 namespace sluice::sessions {
 
@@ -82,215 +81,219 @@ bool is_directory(const std::string& path) {
   return std::filesystem::is_directory(path, error);
 }
 
-}  // namespace
-
-struct SessionEnding::Made {
+// What was compared when the run was over.
+struct Compared {
   Result<std::string> gathered;  // empty: there was nothing to put together
   Result<workspace::Diff> diff;
   Result<std::optional<workspace::Diff>> own_diff;  // of this run alone; empty: nothing was changed before it
   Result<workspace::Assets> assets;
 };
 
-struct SessionEnding::Drafted {
+struct Drafted {
   Result<LayerDraft> draft;
   int64_t workspace_bytes = 0;  // once it is kept
 };
 
-void SessionEnding::begin(std::string text, bool was_open, Callback<void()> done) {
-  if (!was_open && core_.state.parked_layers.empty()) return report_kept_diff(std::move(done));
-  text_ = std::move(text);
-  done_ = std::move(done);
-  core_.phase_began_us = core_.ready_us;
-  if (!core_.end_phase("run", "The agent has finished.")) return;
-  if (!core_.live) return find_layers();
-  // What background processes had under way ends here, and belongs into the run's egress log.
-  if (auto* outlet = core_.live->outlet()) {
-    for (auto& record : outlet->break_off()) {
-      if (!core_.emit(egress::event_of(record))) return;
-    }
-  }
-  if (keeps_sandbox()) return look_for_changes();
-  core_.live->kill([this, alive = core_.lifeline.watch()](const Result<Unit>& proof) {
-    if (alive.expired()) return;
-    if (!proof) return core_.fail_undead(proof.error().what);
-    look_for_changes();
-  });
+// Not over layers that are removed with the run.
+bool keeps_sandbox(const SessionCore& core) { return core.dispatch.keeps_box && core.state.parked_layers.empty(); }
+
+bool wants_assets(const SessionCore& core) { return core.dispatch.supplies && core.dispatch.supplies->wants_assets(); }
+
+// Files that the user put there are no change of the run's.
+std::vector<std::string> undiffed_directories(const SessionCore& core) {
+  auto names = ignored_directories(core.host.options);
+  if (core.dispatch.extras.chat || !core.dispatch.materials.files.empty()) names.emplace_back(attachments_directory);
+  return names;
+}
+
+Task<> report_diffs(SessionCore& core, std::optional<std::string> own, std::string all) {
+  if (own && *own != all) co_await core.report(runs::run_diff_event(runs::to_utf8(*own)));
+  if (!all.empty()) co_await core.report(runs::diff_event(runs::to_utf8(all)));
 }
 
 // Nothing was opened, so the run changed nothing. What was changed before it is compared where it is kept.
-void SessionEnding::report_kept_diff(Callback<void()> done) {
-  if (!is_kept(core_.dispatch) || !is_directory(core_.home)) return done();
-  done_ = std::move(done);
-  core_.file_work.send<workspace::Diff>(
-      *core_.workers, "comparing the workspace with what it was",
-      [work = core_.layer_work(), ignored = undiffed_directories()](std::stop_token stop) mutable {
+Task<Outcome> report_kept_diff(SessionCore& core) {
+  if (!is_kept(core.dispatch) || !is_directory(core.home)) co_return std::nullopt;
+  auto diff = co_await file_job<workspace::Diff>(
+      core.file_workers(), "comparing the workspace with what it was",
+      [work = core.layer_work(), ignored = undiffed_directories(core)](std::stop_token stop) mutable {
         work.stop = std::move(stop);
         return kept_diff(std::move(work), ignored);
-      },
-      [this](const Result<workspace::Diff>& diff) {
-        // Nothing is lost: the answer is there, and the workspace stays as it was.
-        const bool goes_on = diff ? report_diffs("", diff.value().text)
-                                  : core_.emit(runs::log_line("warn", "There is no diff: " + diff.error().what));
-        if (goes_on) std::exchange(done_, nullptr)();
       });
+  if (diff) {
+    co_await report_diffs(core, "", std::move(diff.value().text));
+  } else {
+    // Nothing is lost: the answer is there, and the workspace stays as it was.
+    co_await core.report(runs::log_line("warn", "There is no diff: " + diff.error().what));
+  }
+  co_return std::nullopt;
 }
 
-// False when the listener dropped this.
-bool SessionEnding::report_diffs(const std::optional<std::string>& own, const std::string& all) {
-  if (own && *own != all && !core_.emit(runs::run_diff_event(runs::to_utf8(*own)))) return false;
-  return all.empty() || core_.emit(runs::diff_event(runs::to_utf8(all)));
+// The run changed something, waited, and needed no sandbox any more.
+Task<Outcome> read_kept_layers(SessionCore& core) {
+  auto layers =
+      co_await file_job<workspace::Layers>(core.file_workers(), "reading the workspace",
+                                           [home = core.home](const std::stop_token&) { return read_layers(home); });
+  if (!layers) co_return keeping_failed(layers.error().what);
+  core.layers = std::move(layers).take();
+  co_return std::nullopt;
 }
 
-// It changed something, waited, and needed no sandbox any more.
-void SessionEnding::find_layers() {
-  core_.file_work.send<workspace::Layers>(
-      *core_.workers, "reading the workspace",
-      [home = core_.home](const std::stop_token&) { return read_layers(home); },
-      [this](Result<workspace::Layers> layers) {
-        if (!layers) return core_.fail_keeping(layers.error().what);
-        core_.layers = std::move(layers).take();
-        look_for_changes();
-      });
+// Requests that background processes had under way end here, and belong into the run's egress log.
+Task<Outcome> quiet_sandbox(SessionCore& core) {
+  if (auto* outlet = core.live->outlet()) {
+    const auto records = outlet->break_off();
+    for (const auto& record : records) co_await core.report(egress::event_of(record));
+  }
+  if (keeps_sandbox(core)) co_return std::nullopt;
+  const auto proof = co_await answer<Result<Unit>>([&core](auto done) { core.live->kill(std::move(done)); });
+  if (!proof) co_return killing_failed(proof.error().what);
+  co_return std::nullopt;
 }
 
-void SessionEnding::look_for_changes() {
-  const auto alive = core_.lifeline.watch();
-  if (core_.live) core_.live->settle_files();
-  if (alive.expired() || !files_.report_rest()) return;
-  const bool wants_assets = core_.dispatch.supplies && core_.dispatch.supplies->wants_assets();
-  // Descriptors of its own: the sandbox may be dropped while another thread reads.
-  core_.file_work.send<Made>(
-      *core_.workers, "comparing the workspace with what it was",
-      [work = core_.layer_work(), changes = core_.duplicate_changes(), wants_assets, secrets = core_.dispatch.secrets,
-       ignored = undiffed_directories(),
-       rules = workspace::AssetRules{.extensions = core_.host.options.asset_extensions}](
-          std::stop_token stop) mutable -> Result<Made> {
+// All in one job: diffs and returned files must be of the same state of the workspace.
+Task<Result<Compared>> compare(SessionCore& core) {
+  co_return co_await file_job<Compared>(
+      core.file_workers(), "comparing the workspace with what it was",
+      [work = core.layer_work(), changes = core.duplicate_changes(), wants_assets = wants_assets(core),
+       secrets = core.dispatch.secrets, ignored = undiffed_directories(core),
+       rules = workspace::AssetRules{.extensions = core.host.options.asset_extensions}](
+          std::stop_token stop) mutable -> Result<Compared> {
         work.changes_fd = changes.get();
         work.stop = stop;
-        Made made{std::string(), workspace::Diff{}, std::optional<workspace::Diff>(), workspace::Assets{}};
+        Compared found{std::string(), workspace::Diff{}, std::optional<workspace::Diff>(), workspace::Assets{}};
         if (!work.held.empty() || !work.kept.empty()) {
-          made.gathered = gather_changes(work);
-          if (!made.gathered) return made;
-          changes = open_directory(made.gathered.value());
+          found.gathered = gather_changes(work);
+          if (!found.gathered) return found;
+          changes = open_directory(found.gathered.value());
         }
-        made.diff = workspace::diff(since_then(work, changes.get()), at_first(work), ignored, {.stop = stop});
-        made.own_diff = own_diff(work, changes.get(), ignored);
-        if (wants_assets) made.assets = collect(changes.get(), work.kept, rules);
-        if (made.assets) scrub(made.assets.value(), secrets, rules);
-        return made;
+        found.diff = workspace::diff(since_then(work, changes.get()), at_first(work), ignored, {.stop = stop});
+        found.own_diff = own_diff(work, changes.get(), ignored);
+        if (wants_assets) found.assets = collect(changes.get(), work.kept, rules);
+        if (found.assets) scrub(found.assets.value(), secrets, rules);
+        return found;
       },
-      [this](Result<Made> made) {
-        if (!made) return core_.fail_keeping(made.error().what);
-        report_changes(std::move(made).take());
-      },
-      [](Result<Made> made) {
-        if (made && made.value().gathered) discard(LayerDraft{.from = made.value().gathered.value()});
+      [](Result<Compared> found) {
+        if (found && found.value().gathered) discard(LayerDraft{.from = found.value().gathered.value()});
       });
 }
 
-void SessionEnding::report_changes(Made made) {
-  if (!made.gathered) return core_.fail_keeping(made.gathered.error().what);
-  core_.gathered = std::move(made.gathered).take();
-  if (!made.diff || !made.own_diff) {
-    const auto& why = made.diff ? made.own_diff.error().what : made.diff.error().what;
-    return core_.fail(Slug::writeback_failed, "What was changed cannot be read: " + why + ".");
+Outcome fault_of(const Compared& found) {
+  if (!found.gathered) return keeping_failed(found.gathered.error().what);
+  if (!found.diff || !found.own_diff) {
+    const auto& why = found.diff ? found.own_diff.error().what : found.diff.error().what;
+    return SessionFailure{Slug::writeback_failed, "What was changed cannot be read: " + why + "."};
   }
-  if (!made.assets) {
-    return core_.fail(Slug::writeback_failed, "The run's files cannot be read: " + made.assets.error().what + ".");
-  }
-  const auto& own = made.own_diff.value();
-  if (!report_diffs(own ? std::optional(own->text) : std::nullopt, made.diff.value().text)) return;
-  for (const auto& why : made.assets.value().left_out) {
-    if (!core_.emit(runs::log_line("warn", "Not handed back: " + runs::to_utf8(why)))) return;
-  }
-  hand_back(std::move(made.assets).take());
+  if (found.assets) return std::nullopt;
+  return SessionFailure{Slug::writeback_failed, "The run's files cannot be read: " + found.assets.error().what + "."};
 }
 
-void SessionEnding::hand_back(workspace::Assets assets) {
-  if (!core_.dispatch.supplies || !core_.dispatch.supplies->wants_assets()) return draft();
+Task<Outcome> return_files(SessionCore& core, std::vector<workspace::Asset> assets, std::string text) {
+  if (!wants_assets(core)) co_return std::nullopt;
   std::vector<dispatch::Asset> files;
-  for (auto& file : assets.files) files.push_back({std::move(file.name), std::move(file.bytes)});
+  for (auto& file : assets) files.push_back({std::move(file.name), std::move(file.bytes)});
   const auto words = "Returned " + std::to_string(files.size()) + (files.size() == 1 ? " file." : " files.");
-  core_.dispatch.supplies->take_assets(
-      std::move(files), std::move(text_),
-      [this, words, alive = core_.lifeline.watch()](const Result<std::vector<dispatch::KeptAsset>>& taken) {
-        if (alive.expired()) return;
-        if (!taken) {
-          return core_.fail(Slug::writeback_failed,
-                            "The run's files could not be handed back: " + taken.error().what + ".");
-        }
-        if (!taken.value().empty() && !core_.emit(runs::assets_event(taken.value()))) return;
-        if (core_.end_phase("writeback", words)) draft();
-      });
+  const auto taken = co_await answer<Result<std::vector<dispatch::KeptAsset>>>(
+      [&](auto done) { core.dispatch.supplies->take_assets(std::move(files), std::move(text), std::move(done)); });
+  if (!taken) {
+    co_return SessionFailure{Slug::writeback_failed,
+                             "The run's files could not be handed back: " + taken.error().what + "."};
+  }
+  if (!taken.value().empty()) co_await core.report(runs::assets_event(taken.value()));
+  co_await core.end_phase("writeback", words);
+  co_return std::nullopt;
 }
 
-void SessionEnding::draft() {
-  if (!is_kept(core_.dispatch)) return end();
-  core_.file_work.send<Drafted>(
-      *core_.workers, "copying the workspace",
-      [work = core_.layer_work(),
-       changes = core_.duplicate_changes()](std::stop_token stop) mutable -> Result<Drafted> {
+Task<Outcome> report_changes(SessionCore& core, Compared found, std::string text) {
+  if (found.gathered) core.gathered = found.gathered.value();
+  if (auto failed = fault_of(found)) co_return failed;
+  auto& own = found.own_diff.value();
+  co_await report_diffs(core, own ? std::optional(std::move(own->text)) : std::nullopt,
+                        std::move(found.diff.value().text));
+  auto& assets = found.assets.value();
+  for (const auto& why : assets.left_out) {
+    co_await core.report(runs::log_line("warn", "Not handed back: " + runs::to_utf8(why)));
+  }
+  co_return co_await return_files(core, std::move(assets.files), std::move(text));
+}
+
+// On a worker, and not awaited: how long a tree takes to remove is up to the tenant that made it.
+void discard_later(const SessionCore& core, LayerDraft draft) {
+  core.workers->run([draft = std::move(draft)] { discard(draft); }, [] {});
+}
+
+// On the loop's thread, because only there the tenant's usage and the rename are one step: two runs that end at once
+// must not both take the last free bytes.
+Outcome keep_draft(SessionCore& core, Drafted drafted) {
+  auto& draft = drafted.draft;
+  const auto refusal = draft && core.host.disk_usage
+                           ? core.host.disk_usage->take(core.dispatch.agent.tenant_id, core.dispatch.conversation,
+                                                        drafted.workspace_bytes)
+                           : std::nullopt;
+  if (refusal) {
+    discard_later(core, std::move(draft).take());
+    return keeping_failed(*refusal);
+  }
+  auto kept = draft ? keep(draft.value()) : Result<Unit>(std::move(draft.error()));
+  if (!kept) return keeping_failed(kept.error().what);
+  core.gathered.clear();
+  const bool replaces = core.live && !core.live->kept.empty();
+  if (core.live && !draft.value().to.empty()) core.live->kept = draft.value().to;
+  if (replaces) discard_later(core, std::move(draft).take());
+  return std::nullopt;
+}
+
+Task<Outcome> keep_changes(SessionCore& core) {
+  auto drafted = co_await file_job<Drafted>(
+      core.file_workers(), "copying the workspace",
+      [work = core.layer_work(), changes = core.duplicate_changes()](std::stop_token stop) mutable -> Result<Drafted> {
         work.changes_fd = changes.get();
         work.stop = std::move(stop);
         Drafted drafted{draft_layer(work)};
         if (drafted.draft) drafted.workspace_bytes = workspace_bytes_with(work.home, drafted.draft.value());
         return drafted;
       },
-      [this](Result<Drafted> drafted) {
-        if (!drafted) return core_.fail_keeping(drafted.error().what);
-        keep_draft(std::move(drafted).take());
-      },
       [](const Result<Drafted>& drafted) {
         if (drafted) discard(drafted.value().draft);
       });
+  if (!drafted) co_return keeping_failed(drafted.error().what);
+  co_return keep_draft(core, std::move(drafted).take());
 }
 
-void SessionEnding::keep_draft(Drafted drafted) {
-  auto& draft = drafted.draft;
-  const auto refusal = draft && core_.host.disk_usage
-                           ? core_.host.disk_usage->take(core_.dispatch.agent.tenant_id, core_.dispatch.conversation,
-                                                         drafted.workspace_bytes)
-                           : std::nullopt;
-  if (refusal) {
-    core_.workers->run([draft = std::move(draft).take()] { discard(draft); }, [] {});
-    return core_.fail_keeping(*refusal);
-  }
-  auto kept = draft ? keep(draft.value()) : Result<Unit>(std::move(draft.error()));
-  if (!kept) return core_.fail_keeping(kept.error().what);
-  core_.gathered.clear();
-  const bool replaces = core_.live && !core_.live->kept.empty();
-  if (core_.live && !draft.value().to.empty()) core_.live->kept = draft.value().to;
-  if (replaces) core_.workers->run([draft = std::move(draft).take()] { discard(draft); }, [] {});
-  holding_.forget();
-  end();
-}
+}  // namespace
 
-// What the user put there is no change of the run's.
-std::vector<std::string> SessionEnding::undiffed_directories() const {
-  auto names = ignored_directories(core_.host.options);
-  if (core_.dispatch.extras.chat || !core_.dispatch.materials.files.empty()) names.emplace_back(attachments_directory);
-  return names;
-}
-
-// Not over layers that go with the run.
-bool SessionEnding::keeps_sandbox() const { return core_.dispatch.keeps_box && core_.state.parked_layers.empty(); }
-
-void SessionEnding::end() {
-  const bool stays = core_.live && keeps_sandbox();
-  if (stays && core_.is_suspended) return static_cast<void>(ends_later_ = true);
-  if (stays) core_.host.kept_sandboxes->give_back(core_.dispatch.conversation, std::move(core_.live));
-  const auto words = stays                     ? "Kept the workspace and the sandbox."
-                     : is_kept(core_.dispatch) ? "Kept the workspace."
-                                               : "The workspace is gone.";
-  if (!core_.end_phase("settle", words)) return;
-  std::exchange(done_, nullptr)();
-}
-
-void SessionEnding::go_on() {
-  if (!std::exchange(ends_later_, false)) return;
-  core_.clock.defer([this, alive = core_.lifeline.watch()] {
-    if (!alive.expired()) end();
+Task<Outcome> end_session(SessionCore& core, SessionHolding& holding, FileEvents& files, std::string text) {
+  if (!core.is_open && core.state.parked_layers.empty()) co_return co_await report_kept_diff(core);
+  core.phase_began_us = core.ready_us;
+  co_await core.end_phase("run", "The agent has finished.");
+  auto quieting = core.live ? quiet_sandbox(core) : read_kept_layers(core);
+  if (auto failed = co_await quieting) co_return failed;
+  co_await outside([live = core.live.get()] {
+    if (live != nullptr) live->settle_files();
   });
+  // Before the diff: a client that follows the files has seen each of them when it comes.
+  co_await outside([&files] { files.report_rest(); });
+  auto found = co_await compare(core);
+  if (!found) co_return keeping_failed(found.error().what);
+  if (auto failed = co_await report_changes(core, std::move(found).take(), std::move(text))) co_return failed;
+  if (is_kept(core.dispatch)) {
+    if (auto failed = co_await keep_changes(core)) co_return failed;
+    holding.forget();
+  }
+  // A sandbox that is kept does not run on before it is known that the run is still this server's.
+  const auto stays = [&core] { return core.live && keeps_sandbox(core); };
+  while (stays() && core.is_suspended) {
+    co_await answer<Unit>([&core](auto done) { core.when_resumed = std::move(done); });
+  }
+  const bool keeps = stays();
+  if (keeps) {
+    co_await outside(
+        [&core] { core.host.kept_sandboxes->give_back(core.dispatch.conversation, std::move(core.live)); });
+  }
+  co_await core.end_phase("settle", keeps                    ? "Kept the workspace and the sandbox."
+                                    : is_kept(core.dispatch) ? "Kept the workspace."
+                                                             : "The workspace is gone.");
+  co_return std::nullopt;
 }
 
 }  // namespace sluice::sessions

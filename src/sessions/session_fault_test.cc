@@ -114,7 +114,7 @@ TEST_F(SessionTest, A_run_that_waits_for_its_workspace_can_be_stopped_and_the_wo
 TEST_F(SessionTest, Stopping_kills_the_box_and_is_over_when_that_is_proven) {
   script = hanging;
   begin("write kept.txt: no\n$ serve");
-  const auto told = heard.events.size();
+  const auto event_count = heard.events.size();
   sandbox->hold_kills = true;
   bool gone = false;
   work->stop([&] { gone = true; });
@@ -127,7 +127,7 @@ TEST_F(SessionTest, Stopping_kills_the_box_and_is_over_when_that_is_proven) {
   loop.settle();
   EXPECT_TRUE(gone);
   EXPECT_TRUE(sandbox->boxes.empty());
-  EXPECT_EQ(heard.events.size(), told) << "nothing more is heard";
+  EXPECT_EQ(heard.events.size(), event_count) << "nothing more is heard";
   EXPECT_TRUE(layers().empty()) << "and nothing is written back";
   expect_nothing_left();
 }
@@ -143,19 +143,19 @@ TEST_F(SessionTest, Stopping_is_exact_wherever_the_run_stood) {
     bool stepped = true;
     for (int i = 0; i < turns && stepped && !heard.is_over(); ++i) stepped = loop.step();
     if (heard.is_over()) break;
-    const auto told = heard.events.size();
+    const auto event_count = heard.events.size();
     bool gone = false;
     work->stop([&] { gone = true; });
     EXPECT_FALSE(gone) << "not from inside";
     work.reset();
     loop.settle();
     EXPECT_TRUE(gone) << turns;
-    EXPECT_EQ(heard.events.size(), told) << turns;
+    EXPECT_EQ(heard.events.size(), event_count) << turns;
     EXPECT_TRUE(sandbox->boxes.empty()) << turns;
     EXPECT_TRUE(layers().empty()) << turns;
     expect_nothing_left();
   }
-  EXPECT_TRUE(heard.usage) << "the story was told to its end";
+  EXPECT_TRUE(heard.usage) << "the run was reported to its end";
 }
 
 TEST_F(SessionTest, Dropped_work_is_quiet_and_leaves_nothing_wherever_it_stood) {
@@ -222,7 +222,7 @@ TEST_F(SessionTest, A_setup_script_that_fails_ends_the_run_before_the_model_is_a
   begin("say Ready.");
   expect_problem(Slug::setup_failed, "no such package\nexit code 3");
   EXPECT_EQ(heard.text(), "");
-  EXPECT_EQ(phases(), (Bodies{"sandbox", "setup"})) << "how long it took is told also then";
+  EXPECT_EQ(phases(), (Bodies{"sandbox", "setup"})) << "how long it took is reported also then";
 }
 
 // S-7

@@ -13,66 +13,62 @@ SessionHolding::SessionHolding(SessionCore& core) : core_(core) {
 
 void SessionHolding::find_changed(Callback<void(std::vector<std::string>)> then) {
   if (!core_.live) return then({});
-  core_.file_work.send<std::vector<std::string>>(
-      *core_.workers, "looking for what changed in the workspace",
-      [mark = core_.mark, changes = core_.duplicate_changes()](std::stop_token stop) {
-        return Result(changed_since(changes.get(), mark, std::move(stop)));
-      },
-      [this, then = std::move(then)](Result<std::vector<std::string>> found) mutable {
-        if (!found) return core_.fail_keeping(found.error().what);
-        then(std::move(found).take());
-      });
-}
-
-void SessionHolding::hold(Callback<void()> done) {
-  if (!core_.live) {
-    is_parked_ = !core_.dispatch.keeps_box;
-    return done();
-  }
-  done_ = std::move(done);
-  // Before it is held: that may change the modes of what its owner made unreadable.
-  const auto find_and_hold = [this] {
-    find_changed([this](std::vector<std::string> paths) {
-      held_changed_ = std::move(paths);
-      hold_changes();
-    });
-  };
-  if (core_.dispatch.keeps_box) return find_and_hold();
-  core_.live->kill([this, find_and_hold, alive = core_.lifeline.watch()](const Result<Unit>& proof) {
-    if (alive.expired()) return;
-    if (!proof) return core_.fail_undead(proof.error().what);
-    core_.live->settle_files();
-    if (!alive.expired()) find_and_hold();
+  finding_.start(changed_paths(), [this, then = std::move(then)](Result<std::vector<std::string>> found) mutable {
+    if (!found) return core_.fail(*keeping_failed(found.error().what));
+    then(std::move(found).take());
   });
 }
 
-void SessionHolding::hold_changes() {
-  core_.file_work.send<std::string>(
-      *core_.workers, "copying what the run changed",
+Task<Result<std::vector<std::string>>> SessionHolding::changed_paths() {
+  co_return co_await file_job<std::vector<std::string>>(
+      core_.file_workers(), "looking for what changed in the workspace",
+      [mark = core_.mark, changes = core_.duplicate_changes()](std::stop_token stop) {
+        return Result(changed_since(changes.get(), mark, std::move(stop)));
+      });
+}
+
+Task<Outcome> SessionHolding::hold() {
+  const bool keeps_sandbox = core_.dispatch.keeps_box;
+  if (!core_.live) {
+    is_parked_ = !keeps_sandbox;
+    co_return std::nullopt;
+  }
+  if (!keeps_sandbox) {
+    // A process that still ran could change the files while they are copied.
+    const auto proof = co_await answer<Result<Unit>>([this](auto done) { core_.live->kill(std::move(done)); });
+    if (!proof) co_return killing_failed(proof.error().what);
+    co_await outside([live = core_.live.get()] { live->settle_files(); });
+  }
+  // Before the changes are held: that may change the modes of what its owner made unreadable.
+  auto changed = co_await changed_paths();
+  if (!changed) co_return keeping_failed(changed.error().what);
+  held_changed_ = std::move(changed).take();
+  auto name = co_await hold_changes();
+  if (!name) co_return keeping_failed(name.error().what);
+  if (keeps_sandbox) {
+    snapshot_ = std::move(name).take();
+    is_waiting_ = true;
+    co_return std::nullopt;
+  }
+  auto& parked = core_.state.parked_layers;
+  if (!name.value().empty()) parked.insert(parked.begin(), std::move(name).take());
+  core_.live.reset();
+  is_parked_ = true;
+  co_return std::nullopt;
+}
+
+Task<Result<std::string>> SessionHolding::hold_changes() {
+  co_return co_await file_job<std::string>(
+      core_.file_workers(), "copying what the run changed",
       [work = core_.layer_work(), number = ++held_count_,
        changes = core_.duplicate_changes()](std::stop_token stop) mutable {
         work.changes_fd = changes.get();
         work.stop = std::move(stop);
         return sessions::hold_changes(work, number);
       },
-      [this](Result<std::string> name) { take_held(std::move(name)); },
       [home = core_.home](const Result<std::string>& name) {
         if (name && !name.value().empty()) (void)workspace::remove_tree(home + "/" + name.value());
       });
-}
-
-void SessionHolding::take_held(Result<std::string> name) {
-  if (!name) return core_.fail_keeping(name.error().what);
-  if (core_.dispatch.keeps_box) {
-    snapshot_ = std::move(name).take();
-    is_waiting_ = true;
-  } else {
-    if (!name.value().empty())
-      core_.state.parked_layers.insert(core_.state.parked_layers.begin(), std::move(name).take());
-    core_.live.reset();
-    is_parked_ = true;
-  }
-  std::exchange(done_, nullptr)();
 }
 
 SessionState SessionHolding::state() const {

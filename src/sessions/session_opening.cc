@@ -1,11 +1,11 @@
-#include "sessions/session_opening.h"
-
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "sessions/disk_usage.h"
 #include "sessions/kept_sandboxes.h"
+#include "sessions/repository_fetch.h"
+#include "sessions/session_core.h"
 
 namespace sluice::sessions {
 
@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t instructions_chars_max = 32'000;
 constexpr std::size_t setup_words_chars_max = 2'000;
-constexpr std::size_t file_words_chars_max = 500;
 constexpr int64_t instructions_ms_max = 10'000;
 
 bool layer_exists(const std::string& path) {
@@ -23,118 +22,72 @@ bool layer_exists(const std::string& path) {
   return std::filesystem::is_directory(path, error);
 }
 
-}  // namespace
-
-void SessionOpening::begin(Callback<void()> ready) {
-  SLUICE_CHECK(!ready_);
-  ready_ = std::move(ready);
-  core_.phase_began_us = core_.clock.monotonic_us();
-  const auto& usage = core_.host.disk_usage;
-  const auto refusal = usage && is_kept(core_.dispatch) ? usage->refusal(core_.dispatch.agent.tenant_id) : std::nullopt;
-  if (refusal) {
-    return core_.clock.defer([this, why = *refusal, alive = core_.lifeline.watch()] {
-      if (!alive.expired()) core_.fail(Slug::sandbox_failed, "No sandbox was opened: " + why + ".");
-    });
-  }
-  if (!take_kept_sandbox()) find_layers();
+// Null: none is kept. A run that waited for a human brings its changes as layers of its own, over which no kept sandbox
+// was opened; that one is killed, or two sandboxes of one conversation would change its workspace.
+std::unique_ptr<LiveSandbox> take_kept_sandbox(const SessionCore& core) {
+  const auto& dispatch = core.dispatch;
+  auto kept = core.host.kept_sandboxes->take(dispatch.conversation, core.home, dispatch.materials.skills);
+  if (!kept || (dispatch.keeps_box && core.state.parked_layers.empty())) return kept;
+  kept->kill([](const Result<Unit>&) {});
+  return nullptr;
 }
 
-bool SessionOpening::stop_fetch(Callback<void()>& gone) {
-  if (!repository_fetch_) return false;
-  repository_fetch_->stop(std::move(gone));
-  repository_fetch_.reset();
-  return true;
+Task<Outcome> enter_kept_sandbox(SessionCore& core) {
+  core.live->enter(core.user);
+  core.live->suspend(core.is_suspended);
+  core.live->serve(core.run_access());
+  core.layers = core.live->layers;
+  core.state.instructions = core.live->instructions;
+  co_await next_turn(core.clock);  // the caller of open() does not expect a report from inside
+  co_await core.end_phase("sandbox", "Went on in the conversation's sandbox.");
+  co_return co_await upload_files(core);
 }
 
-bool SessionOpening::take_kept_sandbox() {
-  auto kept = core_.host.kept_sandboxes->take(core_.dispatch.conversation, core_.home, core_.dispatch.materials.skills);
-  if (!kept) return false;
-  if (!core_.dispatch.keeps_box || !core_.state.parked_layers.empty()) {
-    kept->kill([](const Result<Unit>&) {});
-    return false;
-  }
-  core_.live = std::move(kept);
-  core_.live->enter(core_.user);
-  core_.live->suspend(core_.is_suspended);
-  core_.live->serve(core_.run_access());
-  core_.layers = core_.live->layers;
-  core_.state.instructions = core_.live->instructions;
-  // Not from inside open().
-  core_.clock.defer([this, alive = core_.lifeline.watch()] {
-    if (alive.expired() || !core_.end_phase("sandbox", "Went on in the conversation's sandbox.")) return;
-    put_files([this] { finish(); });
-  });
-  return true;
-}
-
-void SessionOpening::find_layers() {
-  core_.file_work.send<workspace::Layers>(
-      *core_.workers, "reading the workspace",
-      [work = core_.layer_work(), compacts = core_.dispatch.keeps_box && core_.state.parked_layers.empty(),
-       held = core_.held_paths()](std::stop_token stop) mutable -> Result<workspace::Layers> {
+Task<Outcome> find_layers(SessionCore& core) {
+  auto layers = co_await file_job<workspace::Layers>(
+      core.file_workers(), "reading the workspace",
+      [work = core.layer_work(), compacts = core.dispatch.keeps_box && core.state.parked_layers.empty(),
+       held = core.held_paths()](std::stop_token stop) mutable -> Result<workspace::Layers> {
         work.stop = std::move(stop);
         auto layers = read_layers(work.home);
         if (!layers) return layers;
+        // Without them the model would continue over files of which it believes that it changed them.
         for (const auto& path : held) {
           if (!layer_exists(path)) return Error{ErrorKind::not_found, "what the run changed before it waited is gone"};
         }
         work.below = std::move(layers).take();
         return compacts ? compacted(work) : work.below;
-      },
-      [this](Result<workspace::Layers> layers) {
-        if (!layers && layers.error().kind == ErrorKind::not_found) {
-          return core_.fail(Slug::run_interrupted, "The run cannot go on: " + layers.error().what + ".");
-        }
-        if (!layers)
-          return core_.fail(Slug::sandbox_failed, "The workspace cannot be read: " + layers.error().what + ".");
-        core_.layers = std::move(layers).take();
-        fetch_repository();
       });
+  if (!layers && layers.error().kind == ErrorKind::not_found) {
+    co_return SessionFailure{Slug::run_interrupted, "The run cannot go on: " + layers.error().what + "."};
+  }
+  if (!layers) co_return sandbox_failed("The workspace cannot be read: " + layers.error().what + ".");
+  core.layers = std::move(layers).take();
+  co_return std::nullopt;
 }
 
-void SessionOpening::fetch_repository() {
-  if (!core_.dispatch.materials.repository || !core_.layers.empty()) return fetch_skills();
-  repository_fetch_ = std::make_unique<RepositoryFetch>(
-      core_.host.options, core_.dispatch,
-      RepositoryFetch::Needs{*core_.host.sandbox, *core_.workers, core_.host.loop, core_.host.egress},
-      [this](std::string remark) { core_.emit(runs::log_line("info", runs::to_utf8(remark))); },
-      [this](Result<workspace::Layers> layers) {
-        const auto& url = core_.dispatch.materials.repository->url;
-        if (!layers) {
-          return core_.fail(Slug::repository_failed,
-                            "The repository " + url + " could not be fetched: " + layers.error().what + ".");
-        }
-        core_.layers = std::move(layers).take();
-        repository_fetch_.reset();
-        if (core_.end_phase("repository", "Fetched " + url + ".")) fetch_skills();
-      });
+Task<Outcome> fetch_repository(SessionCore& core, std::unique_ptr<RepositoryFetch>& fetch) {
+  if (!core.dispatch.materials.repository || !core.layers.empty()) co_return std::nullopt;
+  const auto& url = core.dispatch.materials.repository->url;
+  fetch = std::make_unique<RepositoryFetch>(core);
+  auto layers = co_await fetch->fetch();
+  if (!layers) {
+    co_return SessionFailure{Slug::repository_failed,
+                             "The repository " + url + " could not be fetched: " + layers.error().what + "."};
+  }
+  core.layers = std::move(layers).take();
+  fetch.reset();
+  co_await core.end_phase("repository", "Fetched " + url + ".");
+  co_return std::nullopt;
 }
 
-void SessionOpening::fetch_skills() {
-  if (core_.dispatch.materials.skills.empty()) return open_sandbox();
-  skill_fetch_ = std::make_unique<SkillFetch>(
-      SkillFetch::Plan{.bundles_dir = core_.host.options.state_dir + "/skills",
-                       .owner = {core_.host.options.owner_uid, core_.host.options.owner_uid},
-                       .mark = core_.dispatch.run.text(),
-                       .step_ms_max = core_.host.options.keep_ms_max},
-      core_.dispatch, *core_.workers, core_.clock, [this](Result<std::vector<sandbox::Bind>> binds) {
-        if (!binds) return core_.fail(Slug::skill_failed, std::move(binds.error().what));
-        core_.skills = std::move(binds).take();
-        skill_fetch_.reset();
-        const bool is_one = core_.skills.size() == 1;
-        if (core_.end_phase("skills",
-                            "Laid out " + std::to_string(core_.skills.size()) + (is_one ? " skill." : " skills.")))
-          open_sandbox();
-      });
-}
-
-sandbox::BoxRequest SessionOpening::box_request() const {
-  sandbox::BoxRequest request{.name = core_.dispatch.run.text(), .layers = core_.held_paths(), .binds = core_.skills};
-  request.layers.insert(request.layers.end(), core_.layers.begin(), core_.layers.end());
-  request.binds.insert(request.binds.end(), core_.binds.begin(), core_.binds.end());
-  if (core_.host.egress != nullptr) {
+sandbox::BoxRequest box_request(const SessionCore& core) {
+  sandbox::BoxRequest request{.name = core.dispatch.run.text(), .layers = core.held_paths(), .binds = core.skills};
+  request.layers.insert(request.layers.end(), core.layers.begin(), core.layers.end());
+  request.binds.insert(request.binds.end(), core.binds.begin(), core.binds.end());
+  if (core.host.egress != nullptr) {
     request.environment = egress::proxy_environment();
-    if (!core_.dispatch.workspace.base_url.empty()) {
+    if (!core.dispatch.workspace.base_url.empty()) {
       request.environment["SLUICE_WORKSPACE_URL"] = "http://" + std::string(egress::workspace_host);
     }
   }
@@ -142,93 +95,92 @@ sandbox::BoxRequest SessionOpening::box_request() const {
   return request;
 }
 
-void SessionOpening::open_sandbox() {
-  core_.live = std::make_unique<LiveSandbox>(core_.host, core_.user);
-  core_.live->suspend(core_.is_suspended);
-  core_.live->layers = core_.layers;
-  core_.live->binds = core_.skills;
-  core_.live->home = core_.home;
-  core_.live->open(box_request(), [this, alive = core_.lifeline.watch()](Result<Unit> opened) {
-    if (alive.expired()) return;
-    if (!opened) return core_.fail(Slug::sandbox_failed, "No sandbox could be opened: " + opened.error().what + ".");
-    core_.live->serve(core_.run_access());
-    // In a sandbox that is opened again they are where they were.
-    if (core_.state.were_open) return watch_files();
-    put_files([this] { watch_files(); });
-  });
+Task<Outcome> open_sandbox(SessionCore& core) {
+  core.live = std::make_unique<LiveSandbox>(core.host, core.user);
+  core.live->suspend(core.is_suspended);  // the run may be suspended while the sandbox is being opened
+  core.live->layers = core.layers;
+  core.live->binds = core.skills;
+  core.live->home = core.home;
+  const auto opened =
+      co_await answer<Result<Unit>>([&core](auto done) { core.live->open(box_request(core), std::move(done)); });
+  if (!opened) co_return sandbox_failed("No sandbox could be opened: " + opened.error().what + ".");
+  core.live->serve(core.run_access());
+  co_return std::nullopt;
 }
 
-void SessionOpening::put_files(Callback<void()> then) {
-  if (core_.dispatch.materials.files.empty()) return then();
-  const auto start = [this](sandbox::Command command, CommandListener& listener) {
-    return core_.run(std::move(command), {.kept_chars_max = file_words_chars_max}, listener);
+// The run goes on without them: file events are for spectators, and the diff at the end does not need them.
+Task<> watch_files(SessionCore& core) {
+  if (!core.host.options.watch_files) co_return;
+  const auto watched = core.live->watch_files();
+  if (watched) co_return;
+  const auto words = "Files are not watched: " + runs::to_utf8(watched.error().what);
+  co_await core.report(runs::log_line("warn", words));
+}
+
+// Read from inside, as a link named AGENTS.md must lead nowhere but into the sandbox. Most workspaces have none.
+Task<Outcome> read_instructions(SessionCore& core) {
+  auto read = co_await core.run_to_end({.argv = {"@read", "AGENTS.md", "1", "2000"}, .timeout_ms = instructions_ms_max},
+                                       {.kept_chars_max = instructions_chars_max});
+  if (read.exit.cause == sandbox::ExitCause::box_lost) co_return sandbox_lost(read.exit.what);
+  if (read.is_well()) core.live->instructions = core.state.instructions = std::move(read.printed);
+  co_return std::nullopt;
+}
+
+// Also in a sandbox that is opened again: processes that the script started are gone with the first one.
+Task<Outcome> run_setup(SessionCore& core) {
+  const auto& options = core.host.options;
+  const auto on_printed = [&core](std::string text) {
+    if (core.state.were_open) return;  // in a sandbox that is opened again: it was emitted the first time
+    while (text.ends_with('\n')) text.pop_back();
+    if (!text.empty()) core.emit(runs::log_line("info", text));
   };
-  file_upload_ = std::make_unique<FileUpload>(
-      core_.dispatch, FileUpload::Needs{*core_.workers, core_.clock, core_.host.options.keep_ms_max}, start,
-      [this, then = std::move(then)](const Result<Unit>& put) mutable {
-        if (!put) return core_.fail(Slug::sandbox_failed, put.error().what);
-        file_upload_.reset();
-        then();
-      });
+  auto setup = co_await core.run_to_end(
+      {.argv = {"bash", "-e", "-c", core.dispatch.materials.setup_script}, .timeout_ms = options.setup_timeout_ms},
+      {.kept_chars_max = setup_words_chars_max, .emitted_bytes_max = options.tool_output_bytes_max}, on_printed);
+  if (setup.exit.cause == sandbox::ExitCause::box_lost) co_return sandbox_lost(setup.exit.what);
+  co_await core.end_phase("setup", setup.is_well() ? "Ran the setup script." : "The setup script failed.");
+  if (setup.is_well()) co_return std::nullopt;
+  const auto words = outcome_words(setup.exit, std::move(setup.printed), options.setup_timeout_ms);
+  co_return SessionFailure{Slug::setup_failed, "The setup script failed: " + words};
 }
 
-void SessionOpening::watch_files() {
-  if (core_.host.options.watch_files) {
-    const auto watched = core_.live->watch_files();
-    if (!watched &&
-        !core_.emit(runs::log_line("warn", "Files are not watched: " + runs::to_utf8(watched.error().what)))) {
-      return;
-    }
+Task<Outcome> open_new_sandbox(SessionCore& core, std::unique_ptr<RepositoryFetch>& fetch) {
+  // In a sandbox that is opened again the files are where they were, and the model continues with the instructions
+  // that it was shown.
+  const bool is_first = !core.state.were_open;
+  if (auto failed = co_await find_layers(core)) co_return failed;
+  if (auto failed = co_await fetch_repository(core, fetch)) co_return failed;
+  if (auto failed = co_await lay_out_skills(core)) co_return failed;
+  if (auto failed = co_await open_sandbox(core)) co_return failed;
+  if (is_first) {
+    if (auto failed = co_await upload_files(core)) co_return failed;
   }
-  const bool is_warm = core_.live->box()->was_warm();
-  if (core_.end_phase("sandbox", is_warm ? "Opened a sandbox that was waiting." : "Opened a sandbox."))
-    read_instructions();
-}
-
-// Once a run: the model continues with what it was shown.
-void SessionOpening::read_instructions() {
-  if (core_.state.were_open) return run_setup();
-  doing_ = Doing::instructions;
-  command_ = core_.run({.argv = {"@read", "AGENTS.md", "1", "2000"}, .timeout_ms = instructions_ms_max},
-                       {.kept_chars_max = instructions_chars_max}, *this);
-}
-
-void SessionOpening::run_setup() {
-  if (core_.dispatch.materials.setup_script.empty()) return finish();
-  doing_ = Doing::setup;
-  command_ = core_.run(
-      {.argv = {"bash", "-e", "-c", core_.dispatch.materials.setup_script},
-       .timeout_ms = core_.host.options.setup_timeout_ms},
-      {.kept_chars_max = setup_words_chars_max, .emitted_bytes_max = core_.host.options.tool_output_bytes_max}, *this);
-}
-
-void SessionOpening::on_printed(sandbox::Stream, std::string text) {
-  if (core_.state.were_open) return;  // in a sandbox that was opened again: it was emitted the first time
-  while (text.ends_with('\n')) text.pop_back();
-  if (!text.empty()) core_.emit(runs::log_line("info", text));
-}
-
-void SessionOpening::on_ended(sandbox::Exit exit, std::string printed) {
-  const bool is_well = exit.cause == sandbox::ExitCause::exited && exit.code == 0;
-  if (exit.cause == sandbox::ExitCause::box_lost) return core_.user.on_sandbox_lost(exit.what);
-  if (std::exchange(doing_, Doing::nothing) == Doing::instructions) {
-    if (is_well) core_.live->instructions = core_.state.instructions = std::move(printed);
-    return run_setup();
+  co_await watch_files(core);
+  co_await core.end_phase("sandbox",
+                          core.live->box()->was_warm() ? "Opened a sandbox that was waiting." : "Opened a sandbox.");
+  if (is_first) {
+    if (auto failed = co_await read_instructions(core)) co_return failed;
   }
-  if (!is_well) {
-    if (!core_.end_phase("setup", "The setup script failed.")) return;
-    return core_.fail(
-        Slug::setup_failed,
-        "The setup script failed: " + outcome_words(exit, std::move(printed), core_.host.options.setup_timeout_ms));
-  }
-  if (core_.end_phase("setup", "Ran the setup script.")) finish();
+  if (core.dispatch.materials.setup_script.empty()) co_return std::nullopt;
+  co_return co_await run_setup(core);
 }
 
-void SessionOpening::finish() {
-  is_done_ = true;
-  core_.state.were_open = true;
-  core_.ready_us = core_.clock.monotonic_us();
-  std::exchange(ready_, nullptr)();
+}  // namespace
+
+Task<Outcome> open_session(SessionCore& core, std::unique_ptr<RepositoryFetch>& fetch) {
+  core.phase_began_us = core.clock.monotonic_us();
+  const auto& usage = core.host.disk_usage;
+  const auto refusal = usage && is_kept(core.dispatch) ? usage->refusal(core.dispatch.agent.tenant_id) : std::nullopt;
+  if (refusal) {
+    co_await next_turn(core.clock);
+    co_return sandbox_failed("No sandbox was opened: " + *refusal + ".");
+  }
+  core.live = take_kept_sandbox(core);
+  auto opening = core.live ? enter_kept_sandbox(core) : open_new_sandbox(core, fetch);
+  if (auto failed = co_await opening) co_return failed;
+  core.is_open = core.state.were_open = true;
+  core.ready_us = core.clock.monotonic_us();
+  co_return std::nullopt;
 }
 
 }  // namespace sluice::sessions

@@ -29,7 +29,7 @@ TEST_F(RealSession, Files_are_told_live_and_the_diff_at_the_end) {
   run("write a.txt: one\n$ mkdir -p deep/er; echo two > deep/er/b.txt; echo three >> a.txt\nedit a.txt: one -> uno");
   EXPECT_TRUE(was_told(EventKind::file, R"("type":"create","path":"a.txt")"));
   EXPECT_TRUE(was_told(EventKind::file, R"("type":"create","path":"deep/er/b.txt")")) << heard.all(EventKind::file);
-  EXPECT_FALSE(was_told(EventKind::file, ".sluice-edit-")) << "how a file is written is nobody's business";
+  EXPECT_FALSE(was_told(EventKind::file, ".sluice-edit-")) << "how a file is written is not reported";
   ASSERT_EQ(heard.bodies(EventKind::diff).size(), 1u);
   EXPECT_TRUE(was_told(EventKind::diff, "+uno"));
   EXPECT_TRUE(was_told(EventKind::diff, "+two"));

@@ -46,7 +46,7 @@ TEST_F(SessionTest, The_first_step_is_not_done_before_whoever_would_do_it_elsewh
   auto dispatch = dispatch_of("say Well.\n$ one\n$ two\nsay Done.");
   dispatch.witness = witness;
   begin(std::move(dispatch));
-  EXPECT_EQ(steps().size(), 1u) << "it was told";
+  EXPECT_EQ(steps().size(), 1u) << "it was reported";
   EXPECT_TRUE(commands.empty());
   pass(60'000);
   EXPECT_TRUE(commands.empty());
@@ -211,14 +211,14 @@ TEST_F(SessionTest, What_the_model_is_not_shown_of_any_tool_s_result_is_in_the_t
   };
   begin("call list {}\ncall grep {\"pattern\":\"a\"}\nsay {{last}}");
   EXPECT_EQ(heard.text(), "aaaaa\n… 99990 bytes left out …\nbbbbb");
-  std::string told;
+  std::string printed;
   for (const auto& body : heard.bodies(EventKind::output)) {
     const auto document = json::Document::parse(body);
-    EXPECT_EQ(*document.value().root().find("id")->string(), "step_2") << "what was shown whole is not told twice";
+    EXPECT_EQ(*document.value().root().find("id")->string(), "step_2") << "what was shown whole is not reported twice";
     EXPECT_EQ(*document.value().root().find("stream")->string(), "stdout");
-    told += *document.value().root().find("text")->string();
+    printed += *document.value().root().find("text")->string();
   }
-  EXPECT_EQ(told, std::string(50'000, 'a') + std::string(50'000, 'b'));
+  EXPECT_EQ(printed, std::string(50'000, 'a') + std::string(50'000, 'b'));
   const auto last =
       std::ranges::find(heard.events.rbegin(), heard.events.rend(), EventKind::output, &model::RunEvent::kind);
   EXPECT_EQ(std::prev(last)->kind, EventKind::step) << "the step ends after it";
@@ -230,16 +230,16 @@ TEST_F(SessionTest, A_flood_costs_no_more_than_its_limits) {
   script = [](auto&, auto&) { return FakeResult{.hangs = true}; };
   begin("$ yes\nsay {{last}}");
   const std::string piece(64 * 1024, 'y');
-  std::size_t told = 0;
+  std::size_t byte_count = 0;
   for (int i = 0; i < 1'600; ++i) {
     box().say(1, Stream::out, piece);
     loop.settle();
   }
   box().end(1, {});
   loop.settle();
-  for (const auto& body : heard.bodies(EventKind::output)) told += body.size();
-  EXPECT_GT(told, 100'000u);
-  EXPECT_LT(told, 101'000u);
+  for (const auto& body : heard.bodies(EventKind::output)) byte_count += body.size();
+  EXPECT_GT(byte_count, 100'000u);
+  EXPECT_LT(byte_count, 101'000u);
   EXPECT_NE(heard.bodies(EventKind::output).back().find("output cut: more than 100000 bytes"), std::string::npos);
   const auto cut = std::to_string(1'600 * piece.size() - 1'000);
   EXPECT_EQ(heard.text(), std::string(500, 'y') + "\n… " + cut + " bytes left out …\n" + std::string(500, 'y'));

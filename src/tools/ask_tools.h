@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "egress/egress.h"
 #include "model/model.h"
 #include "models/models.h"
 
@@ -30,5 +31,13 @@ Result<ApprovalRequest> plan_approval_request(const models::ToolCall& call);
 std::string alias_words(std::string_view alias);
 // What the model is answered once a human agreed.
 std::string approved_words(const std::vector<model::RequestedItem>& items);
+
+// ── a request that waits at the sandbox's way out ──
+// What a human is asked about it, and what it is refused with where no human is asked.
+ApprovalRequest approval_request_for(const egress::Question& question);
+// No human can be asked.
+std::string unasked_words(const egress::Question& question);
+// One can be, but only `when`: "for a command that is waited for".
+std::string untimely_words(const egress::Question& question, std::string_view when);
 
 }  // namespace sluice::tools

@@ -1,10 +1,8 @@
-#include "tools/call_round.h"
-
 #include <algorithm>
 #include <utility>
 
 #include "runs/runs.h"
-#include "tools/egress_approval.h"
+#include "tools/tools.h"
 
 namespace sluice::tools {
 
@@ -61,9 +59,7 @@ void CallRound::next() {
   if (!emit(runs::step_running(state_.step_id, call()))) return;
   // Once one step is known, the run's work is not done a second time.
   if (needs_.dispatch.witness == nullptr || needs_.step_count > 1) return begin_call();
-  needs_.dispatch.witness->see([this, alive = lifeline_.watch()] {
-    if (!alive.expired()) begin_call();
-  });
+  needs_.dispatch.witness->see(lifetime_.guard([this] { begin_call(); }));
 }
 
 void CallRound::begin_call() {
@@ -115,8 +111,7 @@ void CallRound::carry_out() {
 }
 
 void CallRound::carry_out_in_box() {
-  needs_.session->open([this, alive = lifeline_.watch()] {
-    if (alive.expired()) return;
+  needs_.session->open(lifetime_.guard([this] {
     auto command = std::move(plan_.command);
     plan_.command = {.timeout_ms = command.timeout_ms};  // what words about its end need
     if (command.background) {
@@ -130,7 +125,7 @@ void CallRound::carry_out_in_box() {
                                 .emitted_bytes_max = options.tool_output_bytes_max,
                                 .emits_only_cut = !plan_.is_shell},
                                *this);
-  });
+  }));
 }
 
 // ── waiting for a human ─────────────────────────────────────────────────────────────────────────
@@ -155,7 +150,7 @@ void CallRound::go_on(const std::vector<model::ClientResult>& results) {
   began_us_ = needs_.context.loop.monotonic_us();
   const auto asked = std::exchange(state_.asked, Asked::nothing);
   const auto items = std::exchange(state_.items, {});
-  if (!tell_unknown(asked == Asked::client ? items : std::vector<model::RequestedItem>(), results)) return;
+  if (!report_unknown(asked == Asked::client ? items : std::vector<model::RequestedItem>(), results)) return;
   switch (asked) {
     case Asked::nothing: return;
     case Asked::leave: return run_again();
@@ -169,15 +164,14 @@ void CallRound::go_on(const std::vector<model::ClientResult>& results) {
   if (run_) return look_at_questions();
   questions_.clear();
   // Where the sandbox stayed, the command may have ended only now.
-  needs_.session->find_changed([this, asked, items, alive = lifeline_.watch()](const std::vector<std::string>& paths) {
-    if (alive.expired()) return;
+  needs_.session->find_changed(lifetime_.guard([this, asked, items](const std::vector<std::string>& paths) {
     if (!paths.empty()) note_changed(paths);
-    repeat_or_tell(asked, items);
-  });
+    repeat_or_report(asked, items);
+  }));
 }
 
 // Only what left no trace is repeated: neither outside nor in the workspace, which is as the first attempt left it.
-void CallRound::repeat_or_tell(Asked asked, const std::vector<model::RequestedItem>& items) {
+void CallRound::repeat_or_report(Asked asked, const std::vector<model::RequestedItem>& items) {
   if (state_.may_run_again && state_.changed.empty()) return run_again();
   answer({.text = unrepeated_words(state_, asked, items), .failed = true});
 }
@@ -281,9 +275,9 @@ void CallRound::break_off(const std::string& why) {
 }
 
 bool CallRound::emit(const model::EventData& event) {
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   needs_.output.emit(event);
-  return !alive.expired();
+  return !alive.is_over();
 }
 
 // ── calls that are carried out elsewhere: by tools of the host, or by the client while the round waits ──
@@ -328,8 +322,8 @@ void CallRound::take_client_results(const std::vector<model::RequestedItem>& ite
   next();
 }
 
-bool CallRound::tell_unknown(const std::vector<model::RequestedItem>& items,
-                             const std::vector<model::ClientResult>& results) {
+bool CallRound::report_unknown(const std::vector<model::RequestedItem>& items,
+                               const std::vector<model::ClientResult>& results) {
   for (const auto& result : results) {
     const auto is_its = [&](const model::RequestedItem& item) { return item.call->id == result.call_id; };
     if (std::ranges::any_of(items, is_its)) continue;

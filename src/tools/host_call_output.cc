@@ -16,10 +16,11 @@ HostCallOutput::HostCallOutput(const Context& context, runs::SharedSecrets secre
 
 bool HostCallOutput::custom(std::string_view name, std::string_view value) {
   name = runs::utf8_prefix(name, name_bytes_max);
+  // Without it a tool could forge an event of another kind, which clients take for the server's own.
   const bool has_prefix = name.find_first_of(".:") != std::string_view::npos;
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   listener_.on_host_custom(has_prefix ? std::string(name) : "tool." + std::string(name), value);
-  return !alive.expired();
+  return !alive.is_over();
 }
 
 bool HostCallOutput::output(std::string text) { return print(printed_.push(std::move(text))); }
@@ -29,17 +30,19 @@ bool HostCallOutput::print(std::string text) {
   const auto fits = runs::utf8_prefix(text, options_.tool_output_bytes_max - printed_bytes_).size();
   printed_bytes_ += fits;
   if (fits < text.size()) {
+    // Said once: a tool that prints without end must not fill the journal with it.
     is_cut_ = true;
     text.resize(fits);
     text += "\n… output cut: more than " + std::to_string(options_.tool_output_bytes_max) + " bytes …\n";
   }
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   listener_.on_host_output(text);
-  return !alive.expired();
+  return !alive.is_over();
 }
 
 void HostCallOutput::answer(runs::ToolAnswer answer) {
   if (!print(printed_.finish())) return;
+  // Scrubbed before it is cut, or a half of a value could be left at the cut.
   auto text = runs::scrubbed(secrets_, runs::to_utf8(answer.text));
   if (!listener_.takes_whole_answer()) {
     runs::Excerpt excerpt(options_.tool_result_chars_max);

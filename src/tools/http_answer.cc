@@ -20,6 +20,7 @@ std::string media_type_of(const net::Headers& headers) {
 }
 
 std::string status_words(int status, std::string_view body) {
+  // They are shown to the model and in events: one line of valid UTF-8, whatever the server sent.
   auto words = runs::to_utf8(body.substr(0, status_words_bytes_max + 4));
   std::ranges::replace_if(words, [](char c) { return c >= 0 && c < ' '; }, ' ');
   const auto first = words.find_first_not_of(' ');

@@ -32,6 +32,7 @@ Result<Unit> may_call_for_mcp(const Context& context, const dispatch::Dispatch& 
   if (!net::is_allowed(url, context.options.tool_urls)) {
     return denied("this server calls tools only at the URLs that its configuration names (tools.urls)");
   }
+  // The operator's rules are about this server's network, the agent's about its own task; neither stands for the other.
   const std::string host(runs::host_of(url));
   if (gates::rule_on_host(dispatch.agent.policy, host).effect != model::Effect::allow) {
     return denied("the agent's policy does not allow " + host);
@@ -49,6 +50,7 @@ Result<std::string> with_secrets(const Context& context, const dispatch::Dispatc
     if (end == std::string_view::npos) break;
     const auto alias = text.substr(begin, end - begin);
     const auto* secret = dispatch.secrets ? dispatch.secrets->find(alias) : nullptr;
+    // The header is not sent with the placeholder in it: the server would learn the alias, and answer something else.
     if (secret == nullptr) return denied(vault::placeholder(alias) + " is not on file");
     if ((secret->places & place) == 0 || !gates::secret_may_go(dispatch.agent.policy, alias, secret->hosts, host)) {
       return denied(vault::placeholder(alias) + " may not be sent to " + std::string(host) +

@@ -110,7 +110,7 @@ TEST(McpDiscovery, A_grant_is_a_bearer_token_that_can_be_sent_and_scrubbed) {
   }
 }
 
-TEST(McpDiscovery, A_refusal_is_told_in_the_endpoints_words) {
+TEST(McpDiscovery, A_refusal_is_reported_in_the_words_of_the_endpoint) {
   EXPECT_EQ(refusal_words(401, R"({"error":"invalid_client","error_description":"No such client."})"),
             "status 401: invalid_client: No such client.");
   EXPECT_EQ(refusal_words(400, R"({"error":"invalid_scope"})"), "status 400: invalid_scope");

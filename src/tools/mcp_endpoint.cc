@@ -35,7 +35,7 @@ struct McpEndpoint::State : std::enable_shared_from_this<State> {
     std::string key;
     std::string progress_token;
     bool is_stream = false;
-    bool is_told = false;  // to the user
+    bool is_reported = false;  // to the user
     int64_t progress = 0;
     world::Timer quiet;
   };
@@ -92,7 +92,7 @@ struct McpEndpoint::State : std::enable_shared_from_this<State> {
       const auto state = weak.lock();
       const auto found = state ? state->waiting.find(number) : Calls::iterator();
       if (!state || found == state->waiting.end()) return;
-      found->second.is_told = true;
+      found->second.is_reported = true;
       state->user.on_bridge_call(std::move(call));
     });
   }
@@ -100,9 +100,9 @@ struct McpEndpoint::State : std::enable_shared_from_this<State> {
   void leave(uint64_t number) {
     const auto found = waiting.find(number);
     if (found == waiting.end()) return;
-    const bool is_told = found->second.is_told;
+    const bool is_reported = found->second.is_reported;
     waiting.erase(found);
-    if (!is_told) return;
+    if (!is_reported) return;
     loop.defer([weak = weak_from_this(), number] {
       if (const auto state = weak.lock()) state->user.on_bridge_call_left(number);
     });

@@ -44,9 +44,9 @@ class BridgeTest : public testing::Test, public BridgeUser {
   std::shared_ptr<FakeExchange> ask(net::Request asked) {
     auto exchange = std::make_shared<FakeExchange>(std::move(asked));
     handler(exchange);
-    EXPECT_TRUE(calls.size() == told) << "no callback comes from inside";
+    EXPECT_TRUE(calls.size() == known_calls) << "no callback comes from inside";
     loop.settle();
-    told = calls.size();
+    known_calls = calls.size();
     return exchange;
   }
   std::shared_ptr<FakeExchange> post(std::string body) { return ask(request("POST", "/mcp", std::move(body))); }
@@ -66,7 +66,7 @@ class BridgeTest : public testing::Test, public BridgeUser {
   std::unique_ptr<Bridge> bridge;
   std::optional<McpEndpoint> door;
   std::vector<BridgeCall> calls;
-  std::size_t told = 0;
+  std::size_t known_calls = 0;
   std::vector<uint64_t> left;
 };
 
@@ -119,7 +119,8 @@ TEST_F(BridgeTest, Tells_progress_where_that_is_asked_for) {
   door->report_progress(calls[0].number, "a human is asked");
   loop.advance({15'000});
   EXPECT_NE(exchange->body.find(R"("progress":1,"message":"a human is asked")"), std::string::npos) << exchange->body;
-  EXPECT_NE(exchange->body.find(R"("progressToken":"t","progress":2}})"), std::string::npos) << "silence is told too";
+  EXPECT_NE(exchange->body.find(R"("progressToken":"t","progress":2}})"), std::string::npos)
+      << "silence is reported too";
 }
 
 TEST_F(BridgeTest, Says_nothing_of_progress_to_whoever_did_not_ask) {

@@ -70,11 +70,11 @@ void McpEvents::on_body(std::string_view bytes) {
   const auto events = reader_.feed(bytes);
   if (!events) return end(McpEventsEnd::broken, "what it sent is no stream of events: " + events.error().what);
   cursor_.take(reader_);
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   for (const auto& event : events.value()) {
     idle_count_ = 0;
     if (!event.data.empty()) listener_.on_mcp_event(event.data);
-    if (alive.expired()) return;
+    if (alive.is_over()) return;
   }
 }
 

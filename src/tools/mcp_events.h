@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/callback.h"
+#include "base/lifetime.h"
 #include "base/sse.h"
 #include "net/net.h"
 #include "runs/runs.h"
@@ -83,7 +84,7 @@ class McpEvents final : private net::CallListener {
   std::size_t byte_count_ = 0;
   SseReader reader_;
   world::Timer retry_;
-  runs::Lifeline lifeline_;
+  Lifetime lifetime_;
   std::unique_ptr<net::Call> call_;
 };
 

@@ -24,15 +24,15 @@ class McpEventsTest : public ToolboxTest, private McpEventsListener {
     loop.settle();
   }
   static FakeAnswer stream(std::string bytes) { return FakeAnswer().head(200, stream_type()).piece(std::move(bytes)); }
-  void on_mcp_event(std::string_view json) override { told.emplace_back(json); }
+  void on_mcp_event(std::string_view json) override { heard.emplace_back(json); }
   void on_mcp_events_end(McpEventsEnd its, std::string why) override {
     ended = its;
-    told.push_back("end: " + why);
+    heard.push_back("end: " + why);
   }
 
   std::unique_ptr<McpEvents> events;
   std::size_t bytes_max = 1'000;
-  Lines told;
+  Lines heard;
   std::optional<McpEventsEnd> ended;
 };
 
@@ -41,7 +41,7 @@ TEST_F(McpEventsTest, A_stream_that_ends_is_opened_again_where_it_ended_after_th
   client.answer(stream("id: e-3\n\ndata: {\"n\":2}\n\n").fail(CallFailure::cut, "reset"));
   client.answer(stream("data: {\"n\":3}\n\n"));
   begin();
-  EXPECT_EQ(told, (Lines{R"({"n":1})"})) << "an event without data is no message";
+  EXPECT_EQ(heard, (Lines{R"({"n":1})"})) << "an event without data is no message";
   EXPECT_EQ(header(0, "last-event-id"), "(none)");
   EXPECT_EQ(header(0, "accept"), "text/event-stream");
   loop.advance(Millis{499});
@@ -52,7 +52,7 @@ TEST_F(McpEventsTest, A_stream_that_ends_is_opened_again_where_it_ended_after_th
   loop.advance(Millis{500});
   ASSERT_EQ(client.requests.size(), 3u);
   EXPECT_EQ(header(2, "last-event-id"), "e-3");
-  EXPECT_EQ(told, (Lines{R"({"n":1})", R"({"n":2})", R"({"n":3})"}));
+  EXPECT_EQ(heard, (Lines{R"({"n":1})", R"({"n":2})", R"({"n":3})"}));
   EXPECT_FALSE(ended);
 }
 
@@ -71,7 +71,7 @@ TEST_F(McpEventsTest, A_server_without_such_a_stream_is_asked_once) {
   client.answer(FakeAnswer::whole(405, "no"));
   begin();
   EXPECT_EQ(ended, McpEventsEnd::not_offered);
-  EXPECT_EQ(told, (Lines{"end: it answered GET with status 405"}));
+  EXPECT_EQ(heard, (Lines{"end: it answered GET with status 405"}));
   events->keep_until(loop.monotonic_us() + 600'000'000);
   loop.advance(Millis{600'000});
   EXPECT_EQ(client.requests.size(), 1u);
@@ -82,11 +82,11 @@ TEST_F(McpEventsTest, A_server_that_is_not_there_is_given_up_until_it_is_wanted_
   loop.advance(Millis{60'000});
   EXPECT_EQ(ended, McpEventsEnd::interrupted);
   EXPECT_EQ(client.requests.size(), static_cast<std::size_t>(mcp_idle_openings_max));
-  EXPECT_EQ(told, (Lines{"end: Connection refused"}));
+  EXPECT_EQ(heard, (Lines{"end: Connection refused"}));
   client.answer(stream("data: {\"n\":1}\n\n"));
   events->keep_until(loop.monotonic_us() + 60'000'000);
   loop.settle();
-  EXPECT_EQ(told.back(), R"({"n":1})");
+  EXPECT_EQ(heard.back(), R"({"n":1})");
 }
 
 TEST_F(McpEventsTest, A_stream_ends_with_its_time) {
@@ -104,8 +104,8 @@ TEST_F(McpEventsTest, What_is_too_long_is_not_heard_any_more) {
   begin();
   loop.advance(Millis{10'000});
   EXPECT_EQ(ended, McpEventsEnd::broken);
-  ASSERT_EQ(told.size(), 3u) << "the bound is for all streams together";
-  EXPECT_EQ(told[2], "end: it sent more than 1000 bytes of events");
+  ASSERT_EQ(heard.size(), 3u) << "the bound is for all streams together";
+  EXPECT_EQ(heard[2], "end: it sent more than 1000 bytes of events");
   events->keep_until(loop.monotonic_us() + 600'000'000);
   loop.settle();
   EXPECT_EQ(client.requests.size(), 3u);

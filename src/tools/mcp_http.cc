@@ -1,5 +1,3 @@
-#include "tools/mcp_http.h"
-
 #include <algorithm>
 #include <deque>
 #include <list>
@@ -11,6 +9,8 @@
 #include "runs/runs.h"
 #include "tools/http_answer.h"
 #include "tools/mcp_events.h"
+#include "tools/mcp_link.h"
+#include "tools/mcp_token.h"
 
 namespace sluice::tools {
 namespace {
@@ -121,7 +121,7 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
     SseReader reader;
     McpCursor cursor;
     std::string body;
-    runs::Lifeline lifeline;
+    Lifetime lifetime;
     std::unique_ptr<net::Call> call;
     std::unique_ptr<McpEvents> rest;  // of an answer that broke off
   };
@@ -186,13 +186,13 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
   }
   void hear_token(const std::string& fault) {
     if (fault.empty() && std::exchange(listens_with_next_token_, false) && !is_renewing_) listen();
-    const auto alive = lifeline_.watch();
+    const auto alive = lifetime_.watch();
     const auto waits = [](const auto& post) { return post->waits_for_token; };
     for (auto at = std::ranges::find_if(posts_, waits); at != posts_.end(); at = std::ranges::find_if(posts_, waits)) {
       auto& post = **at;
       post.waits_for_token = false;
       fault.empty() ? begin(post) : give_up(post, fault);
-      if (alive.expired()) return;
+      if (alive.is_over()) return;
     }
   }
 
@@ -209,10 +209,10 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
     const auto events = post.reader.feed(bytes);
     if (!events) return fail(post, "its answer is no stream of events: " + events.error().what);
     post.cursor.take(post.reader);
-    const auto alive = post.lifeline.watch();
+    const auto alive = post.lifetime.watch();
     for (const auto& event : events.value()) {
       if (!event.data.empty()) take(post, event.data);
-      if (alive.expired()) return;
+      if (alive.is_over()) return;
     }
     if (post.number == 0 && post.is_answered) drop(post);
   }
@@ -221,7 +221,7 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
     return post.number == 0 ? static_cast<std::size_t>(context_.options.tool_answer_bytes_max) : call_bytes_max();
   }
 
-  // ── an answer that the server goes on with in another stream ──
+  // ── an answer that the server continues in another stream ──
   bool can_resume(const Post& post, const net::CallEnd& end) const {
     const bool broke_off = !end.failure || *end.failure == net::CallFailure::cut;
     return broke_off && post.is_stream && post.expects_answer && !post.is_answered && !post.cursor.last_id.empty();
@@ -235,9 +235,9 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
     post.rest = std::make_unique<McpEvents>(context_, request_of("GET", post.session), post.cursor, bounds, true, rest);
   }
   void hear_rest(Post& post, std::string_view message) {
-    const auto alive = post.lifeline.watch();
+    const auto alive = post.lifetime.watch();
     take(post, message);
-    if (!alive.expired() && post.number == 0 && post.is_answered) drop(post);
+    if (!alive.is_over() && post.number == 0 && post.is_answered) drop(post);
   }
 
   // ── what belongs to no call ──
@@ -284,10 +284,10 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
   }
   void give_up_renewal(const std::string& why) {
     is_renewing_ = false;
-    const auto alive = lifeline_.watch();
+    const auto alive = lifetime_.watch();
     for (const auto& repeat : std::exchange(repeats_, {})) {
       listener_.on_mcp_unanswered(repeat.number, "its session was lost, and it began no other: " + why);
-      if (alive.expired()) return;
+      if (alive.is_over()) return;
     }
     post_next();
   }
@@ -298,10 +298,10 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
     if (post.status == 404 && post.number != 0 && !post.session.empty() && !post.is_repeated) return renew(post);
     if (post.status == 401 && may_authorize_again(post)) return authorize(post);
     if (post.status / 100 != 2) return fail(post, "it answered with " + status_words(post.status, post.body));
-    const auto alive = post.lifeline.watch();
+    const auto alive = post.lifetime.watch();
     const auto body = std::move(post.body);
     if (!body.empty()) take(post, body);
-    if (alive.expired()) return;
+    if (alive.is_over()) return;
     const bool is_missed = post.expects_answer && !post.is_answered;
     is_missed ? fail(post, "its answer ended without a result") : drop(post);
   }
@@ -325,14 +325,14 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
       remove(post);
       return give_up_renewal(why);
     }
-    const auto alive = lifeline_.watch();
+    const auto alive = lifetime_.watch();
     remove(post);
     if (matters && number == 0 && listening_) {
       listener_.on_mcp_question_lost(std::move(why));
     } else if (matters) {
       listener_.on_mcp_unanswered(number, std::move(why));
     }
-    if (!alive.expired()) post_next();
+    if (!alive.is_over()) post_next();
   }
   void drop(Post& post) {
     if (post.is_renewal) finish_renewal();
@@ -355,7 +355,7 @@ class McpHttp final : public McpCarrier, private McpEventsListener {
   std::vector<Repeat> repeats_;  // calls that are sent again in the session that is being begun
   std::deque<mcp::Outgoing> waiting_;
   bool listens_again_ = false;  // once the next session has begun
-  runs::Lifeline lifeline_;
+  Lifetime lifetime_;
   std::string listening_token_;         // that it was opened with
   McpCursor listening_from_;            // where a stream ended whose token was refused
   bool was_listening_refused_ = false;  // and nothing was heard since

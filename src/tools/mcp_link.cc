@@ -34,7 +34,7 @@ class McpLink::Call final : public HostCall {
  public:
   Call(McpLink& link, uint64_t number, std::string name, HostCallListener& listener)
       : link_(link),
-        is_linked_(link.lifeline_.watch()),
+        is_linked_(link.lifetime_.watch()),
         number_(number),
         name_(std::move(name)),
         output_(link.context_, link.dispatch_.secrets, listener) {
@@ -42,7 +42,7 @@ class McpLink::Call final : public HostCall {
     wait();
   }
   ~Call() override {
-    if (!is_over_ && !is_linked_.expired()) link_.end(number_, true);
+    if (!is_over_ && !is_linked_.is_over()) link_.end(number_, true);
   }
 
   void notice(std::string_view name, std::string_view value) {
@@ -73,7 +73,7 @@ class McpLink::Call final : public HostCall {
   }
 
   McpLink& link_;
-  const runs::Lifeline::Watch is_linked_;
+  const Lifetime::Watch is_linked_;
   const uint64_t number_;
   const std::string name_;
   HostCallOutput output_;
@@ -136,6 +136,7 @@ void McpLink::send_output() {
     was_listing_ = false;
     return listing_deadline_.cancel();
   }
+  // One deadline for all lists that follow each other: a server that changes its tools all the time is given up too.
   if (std::exchange(was_listing_, true)) return;
   listing_deadline_ = context_.loop.after(Millis{mcp_listing_ms_max}, [this] { give_up_listing("it took too long"); });
 }
@@ -148,10 +149,10 @@ void McpLink::give_up_listing(std::string_view why) {
 }
 
 void McpLink::hear_all(std::vector<mcp::FromServer> news) {
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   for (auto& message : news) {
     hear(std::move(message));
-    if (alive.expired() || !lost_.empty()) return;
+    if (alive.is_over() || !lost_.empty()) return;
   }
 }
 
@@ -209,11 +210,12 @@ void McpLink::lose(std::string why) {
   lost_ = "the server \"" + server_ + "\" is not there: " + why;
   deadline_.cancel();
   listing_deadline_.cancel();
+  // Dropped first: what it still has would be answered as if the dialogue continued.
   carrier_.reset();
-  const auto alive = lifeline_.watch();
+  const auto alive = lifetime_.watch();
   while (!calls_.empty()) {
     calls_.begin()->second->fail(lost_);
-    if (alive.expired()) return;
+    if (alive.is_over()) return;
   }
   if (opened_) std::exchange(opened_, nullptr)(std::move(why));
 }
@@ -221,6 +223,7 @@ void McpLink::lose(std::string why) {
 void McpLink::end(uint64_t number, bool is_left) {
   if (calls_.erase(number) == 0 || !lost_.empty()) return;
   carrier_->leave(number);
+  // A courtesy: the server may go on all the same, and its answer finds no call.
   if (is_left) carrier_->send(client_.cancel(number), 0);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/callback.h"
+#include "base/lifetime.h"
 #include "mcp/mcp.h"
 #include "runs/runs.h"
 #include "tools/options.h"
@@ -36,6 +37,8 @@ class McpCarrierListener {
   virtual void on_mcp_events_lost(std::string why) = 0;
 };
 
+class McpToken;
+
 // Carries messages there and back. No callback comes from inside; the listener may drop it whenever it is called.
 class McpCarrier {
  public:
@@ -49,6 +52,17 @@ class McpCarrier {
   // What the server and this side speak; empty: it is not known yet.
   virtual void agree_on(std::string_view version) = 0;
 };
+
+// A server at a URL (Streamable HTTP): each message is a POST, whose answer is JSON or a stream of events.
+// `headers`: as mcp_headers() has them. `token` null: the server needs none. `context` and `listener` must outlive it.
+std::unique_ptr<McpCarrier> make_mcp_http(const Context& context, std::string url, std::vector<net::Header> headers,
+                                          std::unique_ptr<McpToken> token, McpCarrierListener& listener);
+
+// A server that is a program in the sandbox: a message a line, on its standard streams.
+// Started at once, in a session that is open. `session` and `listener` must outlive it; dropping it kills the program.
+// `log` hears what it prints besides, within bounds.
+std::unique_ptr<McpCarrier> start_mcp_stdio(sessions::SandboxSession& session, const model::McpServer& server,
+                                            Callback<void(std::string line)> log, McpCarrierListener& listener);
 
 class McpLinkListener {
  public:
@@ -109,7 +123,7 @@ class McpLink final : public McpCarrierListener {
   world::Timer deadline_;
   bool was_listing_ = false;  // the deadline runs
   world::Timer listing_deadline_;
-  runs::Lifeline lifeline_;
+  Lifetime lifetime_;
   std::unique_ptr<McpCarrier> carrier_;
 };
 

@@ -1,10 +1,9 @@
-#include "tools/mcp_stdio.h"
-
 #include <utility>
 
 #include "base/limits.h"
 #include "runs/runs.h"
 #include "sessions/sessions.h"
+#include "tools/mcp_link.h"
 
 namespace sluice::tools {
 namespace {
@@ -38,13 +37,14 @@ class McpStdio final : public McpCarrier, private sandbox::ProcessListener {
 
  private:
   void on_output(sandbox::Stream stream, std::string_view bytes) override {
-    const auto alive = lifeline_.watch();
+    const auto alive = lifetime_.watch();
     auto& lines = stream == sandbox::Stream::out ? out_ : err_;
     for (const auto& line : lines.feed(bytes)) {
       stream == sandbox::Stream::out ? take(line) : note(line);
-      if (alive.expired()) return;
+      if (alive.is_over()) return;
     }
     if (lines.held_bytes() <= limits::provider_line_bytes_max) return;
+    // Chatter may be without line ends; of a message its end is needed.
     if (stream == sandbox::Stream::err) return lines.forget();
     process_.reset();
     listener_.on_mcp_unanswered(0, "it wrote a line without end");
@@ -63,7 +63,7 @@ class McpStdio final : public McpCarrier, private sandbox::ProcessListener {
     if (logged_bytes_ > logged_bytes_max) return;
     const auto text = runs::to_utf8(std::string_view(line).substr(0, logged_line_bytes_max));
     logged_bytes_ += text.size();
-    log_(logged_bytes_ > logged_bytes_max ? "(more of it is not told)" : text);
+    log_(logged_bytes_ > logged_bytes_max ? "(more of it is not reported)" : text);
   }
 
   Callback<void(std::string)> log_;
@@ -71,7 +71,7 @@ class McpStdio final : public McpCarrier, private sandbox::ProcessListener {
   runs::TextLines out_;
   runs::TextLines err_;
   std::size_t logged_bytes_ = 0;
-  runs::Lifeline lifeline_;
+  Lifetime lifetime_;
   std::unique_ptr<sandbox::Process> process_;
 };
 

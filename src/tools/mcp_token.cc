@@ -42,40 +42,59 @@ void McpToken::fetch(Callback<void(std::string)> done) {
   deadline_ = context_.loop.after(Millis{mcp_token_ms_max}, [this] {
     end("no token came for it within " + std::to_string(mcp_token_ms_max / 1'000) + " s, asked for at " + url_);
   });
-  start_ = context_.loop.after(Millis{0}, [this] { begin(); });
+  fetching_.start(fetch_token(), [this](std::string fault) { end(std::move(fault)); });
 }
 
-void McpToken::begin() {
+Task<std::string> McpToken::fetch_token() {
+  co_await pause(context_.loop, Millis{0});
   if (count_ >= mcp_tokens_max) {
-    return end("it took " + std::to_string(count_) + " tokens in this run, and gets no more");
+    co_return "it took " + std::to_string(count_) + " tokens in this run, and gets no more";
   }
-  if (!issuer_.token_url.empty()) return ask_for_token();
-  if (!challenge_.resource_metadata.empty()) return look(Step::resource, {challenge_.resource_metadata});
-  look(Step::resource, resource_metadata_urls(server_.url));
+  if (issuer_.token_url.empty()) {
+    if (auto fault = co_await discover(); !fault.empty()) co_return fault;
+  }
+  co_return co_await ask_for_token();
 }
 
-void McpToken::look(Step step, std::vector<std::string> urls) {
-  step_ = step;
-  std::ranges::reverse(urls);
-  urls_ = std::move(urls);
-  look_on();
+Task<std::string> McpToken::discover() {
+  std::vector<std::string> urls = {challenge_.resource_metadata};
+  if (urls[0].empty()) urls = resource_metadata_urls(server_.url);
+  auto resource = co_await look<McpResource>(std::move(urls), "the server", [this](std::string_view json) {
+    return read_resource_metadata(json, server_.url);
+  });
+  if (!resource) co_return resource.error().what;
+  resource_ = std::move(resource.value().resource);
+  const auto by = std::move(resource.value().issuer);
+  auto issuer = co_await look<McpIssuer>(issuer_metadata_urls(by), "its authorization server " + by,
+                                         [&by](std::string_view json) { return read_issuer_metadata(json, by); });
+  if (!issuer) co_return issuer.error().what;
+  issuer_ = std::move(issuer).take();
+  co_return "";
 }
 
-void McpToken::look_on() {
-  url_ = std::move(urls_.back());
-  urls_.pop_back();
-  net::ClientRequest request{.method = "GET"};
-  request.headers.add("Accept", "application/json");
-  call(std::move(request));
-}
-
-// Ends the attempt, unless the answer may be at another URL.
-void McpToken::miss(const std::string& why) {
-  if (!urls_.empty()) return look_on();
-  if (step_ == Step::token) return end("no token was issued for it: " + url_ + " " + why);
-  const std::string of = step_ == Step::resource ? "of the server" : "of its authorization server " + issuer_url_;
-  end("the metadata " + of +
-      ", which name where tokens are issued (oauth.token_url is not set), are not usable: " + url_ + " " + why);
+template <typename T>
+Task<Result<T>> McpToken::look(std::vector<std::string> urls, std::string whose,
+                               Callback<Result<T>(std::string_view)> read) {
+  std::string why;
+  for (auto& url : urls) {
+    url_ = std::move(url);
+    net::ClientRequest request{.method = "GET"};
+    request.headers.add("Accept", "application/json");
+    const auto answer = co_await call(std::move(request));
+    if (!answer) {
+      why = answer.error().what;
+    } else if (answer.value().status != 200) {
+      why = "answered with " + status_words(answer.value().status, "");
+    } else if (auto found = read(answer.value().body)) {
+      co_return found;
+    } else {
+      why = "answered, but " + found.error().what;
+    }
+  }
+  co_return Error{ErrorKind::unavailable, "the metadata of " + whose +
+                                              ", which name where tokens are issued (oauth.token_url is not set), are "
+                                              "not usable: " +
+                                              url_ + " " + why};
 }
 
 std::string McpToken::fault_of(std::string_view url) const {
@@ -85,26 +104,50 @@ std::string McpToken::fault_of(std::string_view url) const {
   return allowed ? "" : "was not called: " + allowed.error().what;
 }
 
-void McpToken::call(net::ClientRequest request) {
-  if (const auto fault = fault_of(url_); !fault.empty()) return miss(fault);
+class McpToken::Request final : private net::CallListener {
+ public:
+  Request(net::Client& client, net::ClientRequest request, Callback<void(Result<Answer>)> done)
+      : done_(std::move(done)), call_(client.call(std::move(request), *this)) {}
+
+ private:
+  void on_head(int status, const net::Headers&) override { answer_.status = status; }
+  void on_body(std::string_view bytes) override {
+    answer_.body.append(bytes);
+    if (answer_.body.size() <= mcp_token_answer_bytes_max) return;
+    finish(unusable("answered with more than " + std::to_string(mcp_token_answer_bytes_max) + " bytes"));
+  }
+  void on_end(net::CallEnd end) override {
+    finish(end.failure ? unusable("did not answer: " + end.what) : Result<Answer>(std::move(answer_)));
+  }
+  static Result<Answer> unusable(std::string why) { return Error{ErrorKind::unavailable, std::move(why)}; }
+  void finish(Result<Answer> answer) {
+    auto done = std::move(done_);  // destroys this
+    done(std::move(answer));
+  }
+
+  Callback<void(Result<Answer>)> done_;
+  Answer answer_;
+  std::unique_ptr<net::Call> call_;
+};
+
+Task<Result<McpToken::Answer>> McpToken::call(net::ClientRequest request) {
+  if (auto fault = fault_of(url_); !fault.empty()) co_return Error{ErrorKind::denied, std::move(fault)};
   request.url = url_;
   request.public_addresses_only = net::reach_of(url_, context_.options.tool_urls) != net::Reach::anywhere;
   request.connect_ms_max = request.idle_ms_max = request.total_ms_max = mcp_token_ms_max;
-  status_ = 0;
-  body_.clear();
-  call_ = context_.client.call(std::move(request), *this);
+  co_return co_await answer<Result<Answer>>(
+      [&](auto done) { return std::make_unique<Request>(context_.client, std::move(request), std::move(done)); });
 }
 
-void McpToken::ask_for_token() {
+Task<std::string> McpToken::ask_for_token() {
   const auto& oauth = *server_.oauth;
   const bool is_basic = issuer_.proof == ClientProof::basic;
-  step_ = Step::token;
-  urls_.clear();
   url_ = issuer_.token_url;
-  if (const auto fault = fault_of(url_); !fault.empty()) return miss(fault);
+  const auto failed = [this](const std::string& why) { return "no token was issued for it: " + url_ + " " + why; };
+  if (const auto fault = fault_of(url_); !fault.empty()) co_return failed(fault);
   const auto secret =
       with_secrets(context_, dispatch_, oauth.client_secret, url_, is_basic ? model::place_basic : model::place_body);
-  if (!secret) return end("no token was asked for: " + secret.error().what);
+  if (!secret) co_return "no token was asked for: " + secret.error().what;
   const auto encoded = form_encoded(secret.value());
   // Base64 of a value is found in what the run shows, base64 of an encoded value only if that is a value too.
   if (encoded != secret.value()) {
@@ -121,60 +164,29 @@ void McpToken::ask_for_token() {
   }
   request.headers.add("Content-Type", "application/x-www-form-urlencoded");
   request.headers.add("Accept", "application/json");
-  call(std::move(request));
+  const auto answer = co_await call(std::move(request));
+  if (!answer) co_return failed(answer.error().what);
+  const auto& [status, body] = answer.value();
+  if (status != 200) co_return failed("answered with " + refusal_words(status, body));
+  auto grant = read_grant(body);
+  if (!grant) co_return failed("answered, but " + grant.error().what);
+  take(std::move(grant).take());
+  co_return "";
 }
 
-void McpToken::on_head(int status, const net::Headers&) { status_ = status; }
-
-void McpToken::on_body(std::string_view bytes) {
-  body_.append(bytes);
-  if (body_.size() <= mcp_token_answer_bytes_max) return;
-  call_.reset();
-  miss("answered with more than " + std::to_string(mcp_token_answer_bytes_max) + " bytes");
-}
-
-void McpToken::on_end(net::CallEnd ended) {
-  call_.reset();
-  if (ended.failure) return miss("did not answer: " + ended.what);
-  if (status_ != 200) {
-    return miss("answered with " + (step_ == Step::token ? refusal_words(status_, body_) : status_words(status_, "")));
-  }
-  hear();
-}
-
-void McpToken::hear() {
-  const auto unusable = [&](const Error& error) { miss("answered, but " + error.what); };
-  if (step_ == Step::token) return hear_grant();
-  if (step_ == Step::resource) {
-    auto found = read_resource_metadata(body_, server_.url);
-    if (!found) return unusable(found.error());
-    resource_ = std::move(found.value().resource);
-    issuer_url_ = std::move(found.value().issuer);
-    return look(Step::issuer, issuer_metadata_urls(issuer_url_));
-  }
-  auto found = read_issuer_metadata(body_, issuer_url_);
-  if (!found) return unusable(found.error());
-  issuer_ = std::move(found).take();
-  ask_for_token();
-}
-
-void McpToken::hear_grant() {
-  auto grant = read_grant(body_);
-  if (!grant) return miss("answered, but " + grant.error().what);
-  const auto seconds = grant.value().expires_in_seconds;
+void McpToken::take(McpGrant grant) {
+  const auto seconds = grant.expires_in_seconds;
   const auto margin = std::min(mcp_token_margin_seconds, seconds / 5);
   renew_at_us_ = seconds == 0 ? 0 : context_.wall_loop.monotonic_us() + (seconds - margin) * 1'000'000;
-  value_ = std::move(grant.value().token);
+  value_ = std::move(grant.token);
   ++count_;
   // Before it is sent anywhere: what it comes back in is scrubbed.
   dispatch_.secrets->pin({.alias = std::string(token_alias), .value = value_, .places = 0});
-  end("");
 }
 
 void McpToken::end(std::string fault) {
-  start_.cancel();
   deadline_.cancel();
-  call_.reset();
+  fetching_.drop();
   // What an endpoint says may quote what it was sent.
   std::exchange(done_, nullptr)(runs::scrubbed(dispatch_.secrets, std::move(fault)));
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/callback.h"
+#include "base/task.h"
 #include "net/net.h"
 #include "tools/mcp_discovery.h"
 #include "tools/options.h"
@@ -23,7 +24,7 @@ inline constexpr int64_t mcp_token_margin_seconds = 30;  // renewed so long befo
 // Each is looked for in all that the run shows from then on.
 inline constexpr int mcp_tokens_max = 100;
 
-class McpToken final : private net::CallListener {
+class McpToken final {
  public:
   // All must outlive it. `server` has `oauth`.
   McpToken(const Context& context, const dispatch::Dispatch& dispatch, const model::McpServer& server);
@@ -34,33 +35,33 @@ class McpToken final : private net::CallListener {
   // The server answered 401 to a request that was sent with the token `sent` (empty: without one).
   void refuse(std::string_view sent, McpChallenge challenge);
   bool is_being_fetched() const { return static_cast<bool>(done_); }
-  // Once at a time. `fault` in words; empty: value() is new. Not from inside; dropping this drops it.
+  // Once at a time. `fault` in words; empty: value() is new. Not from inside; dropping this cancels it.
   void fetch(Callback<void(std::string fault)> done);
 
  private:
-  enum class Step : uint8_t { resource, issuer, token };
+  struct Answer {
+    int status = 0;
+    std::string body;
+  };
+  class Request;
 
-  void on_head(int status, const net::Headers& headers) override;
-  void on_body(std::string_view bytes) override;
-  void on_end(net::CallEnd end) override;
-
-  void begin();
-  void look(Step step, std::vector<std::string> urls);
-  void look_on();
-  void miss(const std::string& why);
-  void hear();
-  void hear_grant();
-  void ask_for_token();
-  void call(net::ClientRequest request);
+  // These give the fault in words; empty: it went well.
+  Task<std::string> fetch_token();
+  Task<std::string> discover();
+  Task<std::string> ask_for_token();
+  // What the first of the URLs answers whose answer is usable.
+  template <typename T>
+  Task<Result<T>> look(std::vector<std::string> urls, std::string whose, Callback<Result<T>(std::string_view)> read);
+  Task<Result<Answer>> call(net::ClientRequest request);
   std::string fault_of(std::string_view url) const;
+  void take(McpGrant grant);
   void end(std::string fault);
 
   const Context& context_;
   const dispatch::Dispatch& dispatch_;
   const model::McpServer& server_;
   McpChallenge challenge_;
-  McpIssuer issuer_;        // without a token_url: not discovered yet
-  std::string issuer_url_;  // while it is being discovered
+  McpIssuer issuer_;  // without a token_url: not discovered yet
   std::string resource_;
   std::string value_;
   bool is_wanted_ = false;
@@ -68,14 +69,9 @@ class McpToken final : private net::CallListener {
   int count_ = 0;
 
   Callback<void(std::string)> done_;
-  Step step_ = Step::resource;
-  std::vector<std::string> urls_;  // where the answer of this step may be, the next one last
-  std::string url_;
-  int status_ = 0;
-  std::string body_;
-  world::Timer start_;
+  std::string url_;  // that is asked
   world::Timer deadline_;
-  std::unique_ptr<net::Call> call_;
+  Sequence fetching_;
 };
 
 }  // namespace sluice::tools

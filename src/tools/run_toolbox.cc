@@ -1,19 +1,17 @@
-#include "tools/run_toolbox.h"
-
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "runs/runs.h"
 #include "tools/ask_tools.h"
+#include "tools/host_call_output.h"
 #include "tools/mcp_access.h"
-#include "tools/mcp_http.h"
 #include "tools/mcp_link.h"
-#include "tools/mcp_stdio.h"
+#include "tools/mcp_token.h"
 #include "tools/sandbox_tools.h"
 #include "tools/script_run.h"
 #include "tools/script_tool.h"
-#include "tools/webhook_call.h"
+#include "tools/tools.h"
 
 namespace sluice::tools {
 namespace {
@@ -49,15 +47,15 @@ class RunToolbox final : public Toolbox, private McpLinkListener {
     log_ = std::move(log);
     ready_ = std::move(ready);
     waited_for_ = 1;
-    const auto alive = lifeline_.watch();
+    const auto alive = lifetime_.watch();
     for (const auto& server : kit_.mcp_servers) {
       McpLinkListener& self = *this;
       links_.push_back(std::make_unique<McpLink>(context_, dispatch_, server.name, self));
       if (!server.url.empty()) open_http(*links_.back(), server);
-      if (alive.expired()) return;
+      if (alive.is_over()) return;
     }
     open_in_box();
-    if (!alive.expired()) settle();
+    if (!alive.is_over()) settle();
   }
 
   void renew(Callback<void(bool)> ready) override {
@@ -100,21 +98,20 @@ class RunToolbox final : public Toolbox, private McpLinkListener {
     const auto is_in_box = [](const model::McpServer& server) { return server.url.empty(); };
     if (std::ranges::none_of(kit_.mcp_servers, is_in_box)) return;
     if (session_ == nullptr) {
-      const auto alive = lifeline_.watch();
+      const auto alive = lifetime_.watch();
       for (const auto& server : kit_.mcp_servers) {
         if (is_in_box(server)) leave_out(server.name, "it runs in a sandbox, and there is none on this server");
-        if (alive.expired()) return;
+        if (alive.is_over()) return;
       }
       return;
     }
     ++waited_for_;
-    session_->open([this, alive = lifeline_.watch()] {
-      if (alive.expired()) return;
+    session_->open(lifetime_.guard([this] {
       for (std::size_t i = 0; i < links_.size(); ++i) {
         if (kit_.mcp_servers[i].url.empty()) start_in_box(*links_[i], kit_.mcp_servers[i]);
       }
       settle();
-    });
+    }));
   }
 
   void start_in_box(McpLink& link, const model::McpServer& server) {
@@ -125,9 +122,9 @@ class RunToolbox final : public Toolbox, private McpLinkListener {
   }
 
   void hear_opened(McpLink& link, const std::string& trouble) {
-    const auto alive = lifeline_.watch();
+    const auto alive = lifetime_.watch();
     if (!trouble.empty()) leave_out(link.server(), trouble);
-    if (!alive.expired()) settle();
+    if (!alive.is_over()) settle();
   }
 
   void leave_out(const std::string& server, const std::string& why) {
@@ -143,10 +140,10 @@ class RunToolbox final : public Toolbox, private McpLinkListener {
   // ── which tools there are ──
   void settle() {
     if (--waited_for_ > 0) return;
-    const auto alive = lifeline_.watch();
+    const auto alive = lifetime_.watch();
     is_stale_ = false;
     list_all();
-    if (alive.expired()) return;
+    if (alive.is_over()) return;
     has_listed_ = true;
     std::exchange(ready_, nullptr)();
   }
@@ -163,20 +160,20 @@ class RunToolbox final : public Toolbox, private McpLinkListener {
   void list_all() {
     tools_.clear();
     bearers_.clear();
-    const auto alive = lifeline_.watch();
+    const auto alive = lifetime_.watch();
     list_webhooks();
-    if (alive.expired()) return;
+    if (alive.is_over()) return;
     list_mcp();
-    if (alive.expired()) return;
+    if (alive.is_over()) return;
     if (kit_.code_mode && session_ != nullptr) add(script_tool(tools_), {.kind = Bearer::Kind::script});
     for (const auto& tool : dispatch_.extras.client_tools) {
-      if (alive.expired()) return;
+      if (alive.is_over()) return;
       add(tool, {.kind = Bearer::Kind::client});
     }
   }
 
   void list_webhooks() {
-    const auto alive = lifeline_.watch();
+    const auto alive = lifetime_.watch();
     for (const auto& webhook : kit_.tools) {
       if (!context_.sign_webhook) {
         if (!has_listed_)
@@ -184,25 +181,25 @@ class RunToolbox final : public Toolbox, private McpLinkListener {
       } else {
         add(webhook.tool, {.kind = Bearer::Kind::webhook, .webhook = &webhook});
       }
-      if (alive.expired()) return;
+      if (alive.is_over()) return;
     }
   }
 
   void list_mcp() {
-    const auto alive = lifeline_.watch();
+    const auto alive = lifetime_.watch();
     for (const auto& link : links_) {
       for (const auto& tool : link->tools()) {
         auto shown = tool;
         shown.name = mcp::joined_name(link->server(), tool.name);
         add(std::move(shown), {.kind = Bearer::Kind::mcp, .link = link.get(), .own_name = tool.name});
-        if (alive.expired()) return;
+        if (alive.is_over()) return;
       }
       auto reading = resource_tool(link->server());
       const bool is_its_own = has(reading.name);  // a tool that the server itself offers under this name
       if (link->has_resources() && !is_its_own) {
         add(std::move(reading), {.kind = Bearer::Kind::resource, .link = link.get()});
       }
-      if (alive.expired()) return;
+      if (alive.is_over()) return;
     }
   }
 
@@ -238,7 +235,7 @@ class RunToolbox final : public Toolbox, private McpLinkListener {
   int waited_for_ = 0;
   std::vector<model::HostTool> tools_;
   std::vector<Bearer> bearers_;  // of the tool at the same place
-  runs::Lifeline lifeline_;
+  Lifetime lifetime_;
   std::vector<std::unique_ptr<McpLink>> links_;
 };
 

@@ -199,6 +199,7 @@ std::optional<std::string> fault_in(json::Value root, const Tool& tool) {
       fault = std::string(name) + " must be of type " + std::string(json::name_of(argument->kind)) + ", not " +
               std::string(json::name_of(value.kind())) + ".";
     } else if (value.string() && value.string()->find('\0') != std::string_view::npos && name != "content") {
+      // An argument of exec() ends there: what is run would not be what the policy was asked about.
       fault = std::string(name) + " must not contain the character NUL.";
     }
   });

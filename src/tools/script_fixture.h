@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/lifetime.h"
 #include "tools/toolbox.h"
 
 namespace sluice::tools {
@@ -46,8 +47,8 @@ class FakeToolbox final : public Toolbox {
   class One final : public HostCall {
    public:
     One(FakeToolbox& box, models::ToolCall call, HostCallListener& listener) : box_(box) {
-      box.loop_.defer([this, &listener, call = std::move(call), alive = std::weak_ptr(alive_)] {
-        if (alive.expired()) return;
+      box.loop_.defer([this, &listener, call = std::move(call), alive = lifetime_.watch()] {
+        if (alive.is_over()) return;
         listener.on_host_custom("crm.progress", R"({"step":1})");
         if (auto answer = box_.script(call)) listener.on_host_answer(std::move(*answer));
       });
@@ -56,7 +57,7 @@ class FakeToolbox final : public Toolbox {
 
    private:
     FakeToolbox& box_;
-    const std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+    Lifetime lifetime_;
   };
 
   world::Loop& loop_;

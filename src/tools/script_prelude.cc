@@ -1,4 +1,4 @@
-#include "tools/script_prelude.h"
+#include "tools/script_tool.h"
 
 namespace sluice::tools {
 

@@ -1,9 +1,8 @@
-#include "tools/script_report.h"
-
 #include <utility>
 
 #include "base/json.h"
 #include "runs/runs.h"
+#include "tools/script_run.h"
 
 namespace sluice::tools {
 namespace {
@@ -63,7 +62,7 @@ bool ScriptReport::console(std::string_view level, std::string_view message) {
   if (++line_count_ > options_.console_lines_max || console_bytes_ > options_.console_bytes_max) {
     is_cut_ = true;
     level = "warn";
-    text = "What it prints is told no more: that is more than " + std::to_string(options_.console_lines_max) +
+    text = "What it prints is not reported any more: that is more than " + std::to_string(options_.console_lines_max) +
            " lines or " + std::to_string(options_.console_bytes_max) + " bytes.";
   }
   if (logs_.size() < logs_bytes_max_) {

@@ -10,7 +10,7 @@
 namespace sluice::tools {
 namespace {
 
-constexpr std::size_t told_line_bytes_max = limits::provider_line_bytes_max;  // a result without end
+constexpr std::size_t line_bytes_max = limits::provider_line_bytes_max;  // a result without end
 constexpr std::size_t calls_at_once_max = 8;
 constexpr std::size_t unread_bytes_max = 64 * 1024 * 1024;  // of answers: a script that only ever calls
 constexpr std::size_t tool_name_bytes_max = 128;
@@ -58,9 +58,7 @@ ScriptRun::ScriptRun(Needs needs, models::ToolCall call, HostCallListener& liste
       call_(std::move(call)),
       report_(needs.context, needs.dispatch.secrets, listener),
       last_words_(last_words_chars_max) {
-  needs_.context.loop.defer([this, alive = lifeline_.watch()] {
-    if (!alive.expired()) begin();
-  });
+  needs_.context.loop.defer(lifetime_.guard([this] { begin(); }));
 }
 
 ScriptRun::~ScriptRun() = default;
@@ -70,9 +68,7 @@ void ScriptRun::begin() {
   if (!script) return report_.refuse({.name = "ValidationError", .message = script.error().what});
   script_ = std::move(script).take();
   if (!report_.started(script_.code.size(), script_.is_python)) return;
-  needs_.session.open([this, alive = lifeline_.watch()] {
-    if (!alive.expired()) start();
-  });
+  needs_.session.open(lifetime_.guard([this] { start(); }));
 }
 
 void ScriptRun::start() {
@@ -96,13 +92,13 @@ void ScriptRun::on_output(sandbox::Stream stream, std::string_view bytes) {
   for (const auto& line : lines_.feed(bytes)) {
     if (!take(line)) return;
   }
-  if (lines_.held_bytes() <= told_line_bytes_max) return;
-  break_off("The script was stopped: it returned, printed or sent more than " + std::to_string(told_line_bytes_max) +
+  if (lines_.held_bytes() <= line_bytes_max) return;
+  break_off("The script was stopped: it returned, printed or sent more than " + std::to_string(line_bytes_max) +
             " bytes at once.");
 }
 
 bool ScriptRun::take(const std::string& line) {
-  if (result_ || error_) return true;  // that was its last word
+  if (result_ || error_) return true;  // that was its last message
   const auto document = json::Document::parse(line);
   if (!document) {
     break_off("The script was stopped: what it says cannot be read (" + document.error().what + ").");
@@ -166,6 +162,7 @@ bool ScriptRun::call_now(Wanted wanted) {
   if (!report_.called(function_of(wanted.tool), wanted.args)) return false;
   const auto id = wanted.id;
   const auto [made, is_made] = calls_.try_emplace(id, std::make_unique<External>(*this, std::move(wanted)));
+  // In the map before it begins: its answer finds it there. An id that the script uses twice has one call.
   if (is_made) made->second->begin();
   return true;
 }
@@ -178,6 +175,7 @@ std::string ScriptRun::refusal_of(const Wanted& wanted) const {
     return wanted.tool + " is carried out by the client, which a script cannot wait for.";
   }
   if (!wanted.args.starts_with('{')) return "The arguments of " + wanted.tool + " must be an object.";
+  // As for a call of the model's own: a script is no way around the policy.
   const auto ruling = gates::rule_on_tool(needs_.dispatch.agent.policy, wanted.tool);
   if (ruling.effect == model::Effect::deny) return refusal_words(ruling);
   if (ruling.effect == model::Effect::allow) return "";
@@ -201,6 +199,7 @@ bool ScriptRun::send_answer(int64_t id, std::string_view text, bool failed) {
   std::string line;
   json::Writer writer(line);
   writer.begin_object().key("id").integer(id).key("text").string(text).key("failed").boolean(failed).end_object();
+  // Writing does not block: answers that the script does not read are held here, up to a bound.
   process_->write(line + "\n");
   if (process_->unwritten_bytes() <= unread_bytes_max) return true;
   break_off("The script was stopped: it calls tools, and does not read what they answer.");

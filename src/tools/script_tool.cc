@@ -5,7 +5,6 @@
 
 #include "base/json.h"
 #include "runs/runs.h"
-#include "tools/script_prelude.h"
 
 namespace sluice::tools {
 namespace {

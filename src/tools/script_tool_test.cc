@@ -51,8 +51,8 @@ class ScriptTool : public SessionTest {
   }
   std::size_t last() { return box().commands.size() - 1; }
   const sandbox::Command& command() { return box().commands.back()->command; }
-  // What it is told after its first line.
-  const std::string& told() { return box().commands.back()->input; }
+  // What it is sent after its first line.
+  const std::string& sent() { return box().commands.back()->input; }
   void say(const std::string& line) {
     box().say(last(), sandbox::Stream::out, line + "\n");
     loop.settle();
@@ -69,7 +69,8 @@ class ScriptTool : public SessionTest {
     ASSERT_TRUE(host.answer);
     EXPECT_TRUE(host.answer->failed);
     EXPECT_NE(host.answer->text.find(words), std::string::npos) << host.answer->text;
-    EXPECT_NE(host.all("execution_finished", "error").find(words), std::string::npos) << "told to whoever watches too";
+    EXPECT_NE(host.all("execution_finished", "error").find(words), std::string::npos)
+        << "reported to those who watch, too";
     EXPECT_EQ(host.all("execution_finished", "success"), "false");
     EXPECT_EQ(toolbox.under_way, 0);
   }
@@ -122,7 +123,7 @@ TEST_F(ScriptTool, Tells_what_happens_in_the_order_in_which_it_happens) {
   EXPECT_EQ(host.all("execution_finished", "success"), "true");
   EXPECT_EQ(host.all("execution_finished", "logCount"), "2");
   EXPECT_EQ(host.output, "before\nafter\n");
-  EXPECT_EQ(told(), R"({"id":1,"text":"{\"row\":1}","failed":false})"
+  EXPECT_EQ(sent(), R"({"id":1,"text":"{\"row\":1}","failed":false})"
                     "\n");
   ASSERT_EQ(toolbox.calls.size(), 1u);
   EXPECT_EQ(toolbox.calls[0], (models::ToolCall{"call-1.1", "crm__look-up", R"({"q":7})"}));
@@ -140,7 +141,7 @@ TEST_F(ScriptTool, Tells_an_answer_that_is_no_JSON_as_text_and_a_failed_one_as_a
   call_tool(2, "crm__look-up", R"({"q":1})");
   EXPECT_EQ(host.all("external_result", "result"), R"("plain")");
   EXPECT_EQ(host.all("external_error", "error"), R"("no such row")");
-  EXPECT_NE(told().find(R"({"id":2,"text":"no such row","failed":true})"), std::string::npos);
+  EXPECT_NE(sent().find(R"({"id":2,"text":"no such row","failed":true})"), std::string::npos);
 }
 
 TEST_F(ScriptTool, Says_what_is_wrong_with_its_arguments) {
@@ -205,9 +206,9 @@ TEST_F(ScriptTool, May_call_tools_only_so_often) {
   run();
   for (int id = 1; id <= 5; ++id) call_tool(id);
   EXPECT_EQ(toolbox.calls.size(), 2u);
-  EXPECT_EQ(host.count("external_call"), 3u) << "past the limit only the first is told";
+  EXPECT_EQ(host.count("external_call"), 3u) << "past the limit only the first is reported";
   EXPECT_EQ(host.all("external_error", "error"), R"("A script may call tools 2 times, and no more.")");
-  EXPECT_NE(told().find(R"("id":5)"), std::string::npos) << "but each is answered";
+  EXPECT_NE(sent().find(R"("id":5)"), std::string::npos) << "but each is answered";
 }
 
 TEST_F(ScriptTool, Makes_a_few_calls_at_once_and_the_others_after_them) {

@@ -12,8 +12,8 @@
 
 #include "net/fake_client.h"
 #include "tools/options.h"
-#include "tools/run_toolbox.h"
 #include "tools/toolbox.h"
+#include "tools/tools.h"
 #include "world/fake_world.h"
 
 namespace sluice::tools {
@@ -21,22 +21,22 @@ namespace sluice::tools {
 using namespace runs;
 
 struct HeardHostCall final : HostCallListener {
-  std::vector<std::string> told;  // customs and outputs
+  std::vector<std::string> reports;  // customs and outputs
   std::optional<ToolAnswer> answer;
   std::unique_ptr<HostCall> call;
 
   void on_host_custom(std::string_view name, std::string_view value) override {
     EXPECT_FALSE(answer);
-    told.push_back(std::string(name) + " " + std::string(value));
+    reports.push_back(std::string(name) + " " + std::string(value));
   }
   void on_host_output(std::string_view text) override {
     EXPECT_FALSE(answer);
-    told.push_back("> " + std::string(text));
+    reports.push_back("> " + std::string(text));
   }
   void on_host_answer(ToolAnswer given) override {
     EXPECT_FALSE(answer);
     answer = std::move(given);
-    call.reset();  // as whoever calls a tool may
+    call.reset();  // as a caller of a tool may
   }
 };
 
@@ -114,7 +114,7 @@ class ToolboxTest : public testing::Test {
     ASSERT_TRUE(toolbox->has("crm__lookup"));
   }
   void call(std::string name, std::string arguments = R"({"id":7})") {
-    heard.told.clear();
+    heard.reports.clear();
     heard.answer.reset();
     heard.call =
         toolbox->call({.id = "call_1", .name = std::move(name), .arguments = std::move(arguments)}, "step_3", heard);

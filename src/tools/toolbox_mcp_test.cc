@@ -230,7 +230,7 @@ TEST_F(BrokenAnswer, H_6_An_answer_that_a_server_breaks_off_is_read_on_where_it_
   EXPECT_EQ(get_header(1, "mcp-session-id"), "s-1");
   ASSERT_TRUE(heard.answer);
   EXPECT_EQ(heard.answer->text, "2 orders");
-  EXPECT_EQ(heard.told.size(), 1u);
+  EXPECT_EQ(heard.reports.size(), 1u);
   EXPECT_EQ(client.calls_in_flight(), 0u);
   EXPECT_EQ(client.requests.size(), 4u) << "the call is made once";
 }

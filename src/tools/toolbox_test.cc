@@ -69,10 +69,10 @@ TEST_F(ToolboxTest, A_webhook_tells_what_goes_on_as_it_happens) {
                            "\n")
                     .piece("not even JSON"));
   call("find_order");
-  EXPECT_EQ(heard.told, (Lines{R"(tool.progress {"done":1})"})) << "names without a prefix are not a tool's to give";
+  EXPECT_EQ(heard.reports, (Lines{R"(tool.progress {"done":1})"})) << "names without a prefix are not a tool's to give";
   EXPECT_FALSE(heard.answer);
   loop.advance(Millis{1'000});
-  EXPECT_EQ(heard.told, (Lines{R"(tool.progress {"done":1})", "shop.stock 5", "> looking\n"}));
+  EXPECT_EQ(heard.reports, (Lines{R"(tool.progress {"done":1})", "shop.stock 5", "> looking\n"}));
   ASSERT_TRUE(heard.answer);
   EXPECT_EQ(heard.answer->text, "found");
   EXPECT_EQ(client.calls_in_flight(), 0u) << "what follows the result is not waited for";
@@ -128,7 +128,7 @@ TEST_F(ToolboxTest, What_a_webhook_says_is_told_without_values_of_secrets_and_wi
           .piece("{\"type\":\"result\",\"result\":\"hunter2-hunter2\"}\n"));
   call("find_order");
   std::string printed;
-  for (const auto& piece : heard.told) printed += piece.substr(2);
+  for (const auto& piece : heard.reports) printed += piece.substr(2);
   EXPECT_EQ(printed, "key {{secret:CRM_KEY}}");
   EXPECT_EQ(heard.answer->text, "{{secret:CRM_KEY}}");
   client.answer(FakeAnswer::whole(200,
@@ -136,7 +136,7 @@ TEST_F(ToolboxTest, What_a_webhook_says_is_told_without_values_of_secrets_and_wi
                                       "\"}\n{\"type\":\"result\",\"result\":\"" + std::string(50, 'y') + "\"}",
                                   lines_type));
   call("find_order");
-  EXPECT_EQ(heard.told, (Lines{"> " + std::string(40, 'x') + "\n… output cut: more than 40 bytes …\n"}));
+  EXPECT_EQ(heard.reports, (Lines{"> " + std::string(40, 'x') + "\n… output cut: more than 40 bytes …\n"}));
   EXPECT_NE(heard.answer->text.find("30 bytes left out"), std::string::npos) << heard.answer->text;
 }
 
@@ -192,13 +192,13 @@ TEST_F(ToolboxTest, A_server_of_MCP_may_answer_with_a_stream_that_tells_how_it_g
                  "\"data\":\"half way\"}}\n\n")
           .piece("data: " + mcp_text(3, "done") + "\n\n"));
   call("crm__lookup");
-  EXPECT_EQ(heard.told, (Lines{R"(mcp.progress {"server":"crm","text":"1 of 2",)"
-                               R"("params":{"progressToken":3,"progress":1,"total":2}})"}));
+  EXPECT_EQ(heard.reports, (Lines{R"(mcp.progress {"server":"crm","text":"1 of 2",)"
+                                  R"("params":{"progressToken":3,"progress":1,"total":2}})"}));
   loop.advance(Millis{1'000});
   ASSERT_TRUE(heard.answer);
   EXPECT_EQ(heard.answer->text, "done");
-  ASSERT_EQ(heard.told.size(), 2u);
-  EXPECT_EQ(heard.told[1].substr(0, 8), "mcp.log ");
+  ASSERT_EQ(heard.reports.size(), 2u);
+  EXPECT_EQ(heard.reports[1].substr(0, 8), "mcp.log ");
 }
 
 TEST_F(ToolboxTest, A_server_of_MCP_that_cannot_be_used_is_left_out_with_the_reason) {

@@ -1,5 +1,3 @@
-#include "tools/webhook_call.h"
-
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -49,10 +47,9 @@ class WebhookCall final : public HostCall, private net::CallListener {
         output_(context, dispatch.secrets, listener) {
     const auto reach = net::reach_of(tool.url, context.options.tool_urls);
     if (reach == net::Reach::nowhere) {
-      context.loop.defer([this, alive = lifeline_.watch()] {
-        if (alive.expired()) return;
+      context.loop.defer(lifetime_.guard([this] {
         fail(" was not called: this server calls tools only at the URLs that its configuration names (tools.urls).");
-      });
+      }));
       return;
     }
     net::ClientRequest request{.method = "POST",
@@ -65,6 +62,7 @@ class WebhookCall final : public HostCall, private net::CallListener {
     request.headers.add("Content-Type", "application/json");
     request.headers.add("Accept", "application/json, application/x-ndjson");
     if (!dispatch.traceparent.empty()) request.headers.add("traceparent", dispatch.traceparent);
+    // Signed as it is sent: the tenant's server can tell our calls from those of others.
     for (const auto& [name, value] : context.sign_webhook(dispatch.agent.tenant_id, request.body, context.loop.now())) {
       request.headers.add(name, value);
     }
@@ -87,10 +85,10 @@ class WebhookCall final : public HostCall, private net::CallListener {
       body_.append(bytes);
       return;
     }
-    const auto alive = lifeline_.watch();
+    const auto alive = lifetime_.watch();
     for (const auto& line : lines_.feed(bytes)) {
       take_line(line);
-      if (alive.expired() || is_over_) return;
+      if (alive.is_over() || is_over_) return;
     }
   }
 
@@ -98,9 +96,9 @@ class WebhookCall final : public HostCall, private net::CallListener {
     if (end.failure) return fail(words_of(end));
     if (is_refusal()) return fail(" answered with " + status_words(status_, body_) + ".");
     if (!is_lines_) return finish(answer_in(std::move(body_)));
-    const auto alive = lifeline_.watch();
+    const auto alive = lifetime_.watch();
     for (const auto& line : lines_.end()) take_line(line);
-    if (alive.expired() || is_over_) return;
+    if (alive.is_over() || is_over_) return;
     fail("'s answer ended without a result. " + std::string(unknown_outcome));
   }
 
@@ -139,6 +137,7 @@ class WebhookCall final : public HostCall, private net::CallListener {
   // What comes after it is ignored.
   void finish(runs::ToolAnswer answer) {
     is_over_ = true;
+    // Before the listener is called, which may drop this.
     call_.reset();
     output_.answer(std::move(answer));
   }
@@ -153,7 +152,7 @@ class WebhookCall final : public HostCall, private net::CallListener {
   std::size_t bytes_ = 0;
   std::string body_;
   runs::TextLines lines_;
-  runs::Lifeline lifeline_;
+  Lifetime lifetime_;
   std::unique_ptr<net::Call> call_;
 };
 

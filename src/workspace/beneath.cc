@@ -22,7 +22,7 @@ Error failed(const std::string& doing) {
   return {full ? ErrorKind::overloaded : ErrorKind::unavailable, doing + ": " + std::strerror(reason)};
 }
 
-Error stopped() { return {ErrorKind::unavailable, "it was stopped, because it took too long or nobody waits for it"}; }
+Error stopped() { return {ErrorKind::unavailable, "it was stopped, because it took too long or its caller is gone"}; }
 
 std::string shown(std::string_view path) {
   constexpr std::size_t most = 200;

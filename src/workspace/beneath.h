@@ -24,7 +24,7 @@ inline constexpr int depth_max = 128;
 
 // With errno in words. A full disk is `overloaded`.
 Error failed(const std::string& doing);
-// Whoever wanted it waits no longer.
+// The caller waits no longer.
 Error stopped();
 // A name for people: without control characters, and not endless.
 std::string shown(std::string_view path);

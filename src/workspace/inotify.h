@@ -17,7 +17,7 @@ namespace sluice::workspace {
 
 struct WatchedDirectory;
 
-// Whoever has directories watched.
+// What has directories watched.
 class InotifyReader {
  public:
   virtual ~InotifyReader() = default;

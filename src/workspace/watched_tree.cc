@@ -57,7 +57,7 @@ Result<Unit> WatchedTree::begin() {
     }
     return failed("watch the workspace");
   }
-  errands_.push_back({"", Look::at_start});
+  pending_.push_back({"", Look::at_start});
   look_around(looks_at_once);
   began_ = true;
   return Unit{};
@@ -67,10 +67,10 @@ void WatchedTree::settle() {
   // Enough for what the kernel's queue holds (16,384 events); others who still write must not hold the loop.
   constexpr int rounds_max = 100;
   for (int round = 0; round < rounds_max; ++round) {
-    if (inotify_.read_some() == Inotify::Left::was_empty && errands_.empty()) break;
+    if (inotify_.read_some() == Inotify::Left::was_empty && pending_.empty()) break;
     look_around(looks_at_once);
   }
-  if (!errands_.empty()) note_overflow();  // the rest is looked at later, if anybody still watches
+  if (!pending_.empty()) note_overflow();  // the rest is looked at later, if anybody still watches
   tell();
 }
 
@@ -108,17 +108,17 @@ void WatchedTree::on_file(WatchedDirectory& directory, uint32_t mask, std::strin
 
 void WatchedTree::on_inotify_overflow() {
   note_overflow();
-  errands_.push_back({"", Look::again});
+  pending_.push_back({"", Look::again});
   looking_ = reactor_.after({0}, [this] { look_around(looks_at_once); });
 }
 
 void WatchedTree::look_around(int directories_max) {
-  for (; !errands_.empty() && directories_max > 0; --directories_max) {
-    const Errand errand = std::move(errands_.front());
-    errands_.pop_front();
-    if (WatchedDirectory* const directory = find(errand.path)) look_at(*directory, errand.how);
+  for (; !pending_.empty() && directories_max > 0; --directories_max) {
+    const PendingLook pending = std::move(pending_.front());
+    pending_.pop_front();
+    if (WatchedDirectory* const directory = find(pending.path)) look_at(*directory, pending.how);
   }
-  if (errands_.empty()) {
+  if (pending_.empty()) {
     looking_.cancel();
   } else {
     looking_ = reactor_.after({0}, [this] { look_around(looks_at_once); });
@@ -207,7 +207,7 @@ void WatchedTree::found_directory(WatchedDirectory& directory, const std::string
     how = Look::again;  // known already: it may be another of the same name
   }
   if (fresh && how == Look::again) how = Look::at_fresh;
-  errands_.push_back({child->path, how});
+  pending_.push_back({child->path, how});
 }
 
 void WatchedTree::forget_missing(WatchedDirectory& directory, const Listing& listing) {

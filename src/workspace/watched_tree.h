@@ -45,7 +45,7 @@ class WatchedTree final : public Watching, public InotifyReader {
 
  private:
   enum class Look : uint8_t { at_start, at_fresh, again };
-  struct Errand {
+  struct PendingLook {
     std::string path;
     Look how;
   };
@@ -84,7 +84,7 @@ class WatchedTree final : public Watching, public InotifyReader {
   WatchedDirectory root_;
   int directory_count_ = 0;
   bool said_full_ = false;  // not all directories are watched, and that was logged
-  std::deque<Errand> errands_;
+  std::deque<PendingLook> pending_;
   NewsGathering gathering_;
   int64_t began_ns_ = 0;  // of the files' clock
   bool began_ = false;

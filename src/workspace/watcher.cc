@@ -13,7 +13,7 @@ class InotifyWatcher final : public Watcher {
       : inotify_(std::move(inotify)),
         reactor_(reactor),
         figures_{metrics.gauge("sluice_watched_directories", "Directories of workspaces that are watched."),
-                 metrics.counter("sluice_file_news_total", "Files told as created, changed or deleted."),
+                 metrics.counter("sluice_file_news_total", "Files reported as created, changed or deleted."),
                  metrics.counter("sluice_file_news_overflows_total", "Times when file news may have been missed.")},
         readable_(reactor.watch(inotify_->fd(), {.read = true}, [this](world::Ready) { read(); })) {}
 

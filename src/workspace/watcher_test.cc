@@ -318,7 +318,7 @@ TEST_F(WatcherTest, H_4_an_overflow_of_the_kernel_is_told_and_nothing_later_is_l
 TEST_F(WatcherTest, A_tree_too_large_for_one_turn_is_watched_in_the_next_ones) {
   for (int i = 0; i < 1000; ++i) write("w/d" + std::to_string(i) + "/f", "x");
   watch();
-  // Nobody looked at most of the directories yet, and they change already.
+  // Most of the directories were not looked at yet, and they change already.
   std::set<std::string> expected;
   for (int i = 0; i < 1000; ++i) {
     write("w/d" + std::to_string(i) + "/g", "x");

@@ -163,7 +163,7 @@ void signal_command(const Commands& commands, const Head& asked) {
 // that is being forked meanwhile gets the signal too, so none is left that could let the others continue.
 void freeze_all(const Head& asked) { kill(-1, asked.a != 0 ? SIGSTOP : SIGCONT); }
 
-// Our own commands, and whoever lost its parent: pid 1 inherits them all.
+// Our own commands, and processes that lost their parent: pid 1 inherits them all.
 void reap(int line, Commands& commands) {
   for (;;) {
     int status = 0;
@@ -200,8 +200,8 @@ int serve_commands(int line, Kept& kept) {
   for (;;) {
     if (poll(waiting, 2, -1) < 0 && errno != EINTR) return 1;
     if (waiting[1].revents != 0) {
-      signalfd_siginfo told{};
-      while (read(signals, &told, sizeof told) > 0) {
+      signalfd_siginfo signal{};
+      while (read(signals, &signal, sizeof signal) > 0) {
       }
       reap(line, commands);
     }

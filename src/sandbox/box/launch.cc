@@ -1,5 +1,3 @@
-#include "sandbox/box/launch.h"
-
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -19,6 +17,7 @@
 #include "sandbox/box/listeners.h"
 #include "sandbox/box/messages.h"
 #include "sandbox/box/steps.h"
+#include "sandbox/box/zygote.h"
 
 namespace sluice::sandbox::box {
 namespace {

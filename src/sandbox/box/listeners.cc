@@ -15,7 +15,7 @@ int listen_on(int port, Trouble& trouble) {
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  // No SO_REUSEADDR, no SO_REUSEPORT: nobody inside can listen in this place too.
+  // No SO_REUSEADDR, no SO_REUSEPORT: no process inside can listen here too.
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (listener >= 0 && bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
       listen(listener, waiting_max) == 0) {

@@ -1,6 +1,5 @@
 #include <cstring>
 
-#include "sandbox/box/launch.h"
 #include "sandbox/box/zygote.h"
 
 // Started by the server from memory, with its socket as descriptor 3. As the zygote it bears every

@@ -89,9 +89,10 @@ int by_depth(const void* one, const void* other) {
   return lengths[0] < lengths[1] ? -1 : lengths[0] > lengths[1] ? 1 : 0;
 }
 
-// Calls `tell` with what follows `tree` in the path of each mount that is there or below it. False: nobody knows.
-template <typename Tell>
-bool each_mount_below(const char* tree, Tell tell) {
+// Calls `report` with what follows `tree` in the path of each mount that is there or below it. False: that is not
+// known.
+template <typename Report>
+bool each_mount_below(const char* tree, Report report) {
   char* const table = read_all("/proc/self/mountinfo");
   if (table == nullptr) return false;
   const std::size_t length = strlen(tree);
@@ -104,7 +105,7 @@ bool each_mount_below(const char* tree, Tell tell) {
     if (char* const end = strchr(word, ' ')) *end = 0;
     unescape(word);
     if (strncmp(word, tree, length) != 0) continue;
-    if (word[length] == 0 || word[length] == '/') tell(word + length);
+    if (word[length] == 0 || word[length] == '/') report(word + length);
   }
   free(table);
   return true;

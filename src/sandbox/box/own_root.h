@@ -34,8 +34,8 @@ struct OwnRoot {
   char shared[256] = "";  // what has the inodes of the host all the same, for people; empty: nothing
 };
 
-// Looks through what is mounted below `root.tree`, and tries it out. False: it cannot be done on this machine. What is
-// told of a directory alone is in `root.shared`.
+// Looks through what is mounted below `root.tree`, and tries it out. False: it cannot be done on this machine. What
+// could be had of a directory only is in `root.shared`.
 bool prepare_own_root(OwnRoot& root, Trouble& trouble);
 
 // In a mount namespace of the caller's own: lays the root out anew, over the one that is at `root.tree`.

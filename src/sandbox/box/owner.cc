@@ -1,5 +1,3 @@
-#include "sandbox/box/owner.h"
-
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <sched.h>
@@ -13,6 +11,7 @@
 #include <cstring>
 
 #include "sandbox/box/steps.h"
+#include "sandbox/box/zygote.h"
 
 namespace sluice::sandbox::box {
 namespace {
@@ -26,7 +25,7 @@ bool write_map(pid_t process, const char* file, uint64_t owner, uint64_t user) {
   return write_file(path, map, static_cast<std::size_t>(bytes));
 }
 
-// A user namespace in which nobody is, and in which `owner` is `user`: that is how the kernel is told what a mount is
+// A user namespace without processes, in which `owner` is `user`: that is how the kernel learns what a mount is
 // to exchange. It lives as long as its descriptor, or a mount that has it.
 int make_exchange(uint64_t owner, uint64_t user, Trouble& trouble) {
   int go[2];

@@ -12,7 +12,6 @@
 #include <cstring>
 
 #include "sandbox/box/own_root.h"
-#include "sandbox/box/owner.h"
 #include "sandbox/box/steps.h"
 #include "sandbox/box/zygote.h"
 
@@ -29,7 +28,7 @@ bool read_filter(Zygote& zygote, int from) {
   return true;
 }
 
-// As an ordinary user we are the root of a namespace in which there is nobody else.
+// As an ordinary user we are the root of a namespace in which there is no other user.
 bool enter_namespaces(bool is_root, uint64_t uid, uint64_t gid, Trouble& trouble) {
   if (is_root) return unshare(CLONE_NEWNS) == 0 || trouble.say("unshare the mount namespace");
   if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return trouble.say("unshare the user and mount namespaces");
@@ -62,8 +61,8 @@ bool furnish(const char* staging, const char* state, const char* harness, Reader
   if (mkdir(below(state_path), 0755) != 0 || mount(state, path, nullptr, MS_BIND | MS_REC, nullptr) != 0) {
     return trouble.say("bind %s", state);
   }
-  // The staging directory lies in the state directory, and what is mounted there came along. As a part of it nobody
-  // needs that; and devices among it are of a kind whose owner cannot be exchanged.
+  // The staging directory lies in the state directory, and what is mounted there came along. That is not
+  // needed; and devices among it are of a kind whose owner cannot be exchanged.
   const std::size_t state_length = strlen(state);
   if (strncmp(staging, state, state_length) == 0) {
     snprintf(path, sizeof path, "%s%s%s", staging, state_path, staging + state_length);

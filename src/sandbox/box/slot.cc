@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include "sandbox/box/owner.h"
 #include "sandbox/box/steps.h"
 #include "sandbox/box/zygote.h"
 

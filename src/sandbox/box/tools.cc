@@ -79,7 +79,7 @@ bool read_all(int from, std::size_t bytes_max, Bytes& into) {
   return true;
 }
 
-// O_NONBLOCK: nobody may ever write to a pipe that waits here.
+// O_NONBLOCK: a pipe that waits here may never get a writer.
 int open_plain(const char* path, std::size_t* size) {
   const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) {

@@ -79,8 +79,8 @@ void build(Yard& yard, Message& order) {
   }
 }
 
-// True when its groups are gone and the server was told so. A group whose last process has just died can be busy for a
-// moment.
+// True when its groups are gone and the server has been informed. A group whose last process has just died can be busy
+// for a moment.
 bool remove_groups(const Yard& yard, uint64_t slot) {
   char name[32];
   name_slot(name, slot);
@@ -110,8 +110,8 @@ void revisit_graves(Yard& yard) {
 }
 
 void reap(int signals) {
-  signalfd_siginfo told{};
-  while (read(signals, &told, sizeof told) > 0) {
+  signalfd_siginfo signal{};
+  while (read(signals, &signal, sizeof signal) > 0) {
   }
   while (waitpid(-1, nullptr, WNOHANG) > 0) {
   }

@@ -70,6 +70,25 @@ inline uint64_t user_of_seat(const Zygote& zygote, uint64_t slot) {
   return zygote.owner + 1 + slot % zygote.user_count;
 }
 
+// ── the owner of the server's files in a sandbox ──
+// What runs are to keep belongs to one user on disk, while each sandbox has a user of its own, so that what the kernel
+// counts by user (descriptors on their way, epoll and inotify watches, pages of pipes) is counted for each sandbox
+// alone. In between are mounts that exchange the two (an "idmapped" mount, Linux 5.12; over an overlay's layers, 5.19).
+// Whether the file systems of the state directory and of the agent programs can do that.
+bool can_exchange_owner(const Zygote& zygote, Trouble& trouble);
+
+// In a mount namespace of the caller's own: what belongs to the owner on disk belongs to `user` in the state directory
+// and among the agent programs.
+bool exchange_owner(const Zygote& zygote, uint64_t user, Trouble& trouble);
+
+// ── the box program under an OCI runtime, which does what zygote and init do elsewhere ──
+//
+//   server ── launch ──▶ launch      lays out the root and the workspace in a mount namespace of its
+//          ◀── claimed, failed ──    own, and turns into the runtime
+//          ◀── ready ── guest        process 1 of the container, on the same line: serves commands
+int run_launch();
+int run_guest();
+
 // "s12": the name of a slot's groups.
 void name_slot(char (&name)[32], uint64_t slot);
 
