@@ -134,20 +134,5 @@ TEST_F(Scrubbing, A_key_that_is_not_on_file_or_bound_elsewhere_is_said_so) {
   EXPECT_TRUE(client.requests.empty());
 }
 
-TEST_F(Scrubbing, A_repository_s_credential_may_be_a_secret) {
-  options.sessions.repository_urls = {"https://git.example/"};
-  const dispatch::RepositoryUse repository{
-      .id = "rep_1", .url = "https://git.example/app.git", .credential_alias = "TOKEN"};
-  const auto header = [&] {
-    const auto plan = clone_commands(repository, options.sessions, secrets.get());
-    return plan ? plan.value()[0].environment.at("GIT_CONFIG_VALUE_0") : plan.error().what;
-  };
-  EXPECT_EQ(header(), "Authorization: Basic eC1hY2Nlc3MtdG9rZW46aHVudGVyMi1odW50ZXIy") << "x-access-token:…";
-  secrets->replace({{.alias = "TOKEN", .value = "me:pass"}});
-  EXPECT_EQ(header(), "Authorization: Basic bWU6cGFzcw==");
-  secrets->replace({{.alias = "TOKEN", .value = "me:pass", .hosts = {"other.example"}}});
-  EXPECT_EQ(header(), "the secret \"TOKEN\" is bound to other hosts");
-}
-
 }  // namespace scrubbing_test
 }  // namespace sluice::runner

@@ -219,6 +219,23 @@ TEST_F(RepositoryTest, Its_credential_is_in_git_s_environment_only) {
   EXPECT_TRUE(command.input.empty());
 }
 
+TEST_F(RepositoryTest, Its_credential_may_be_a_secret_of_the_run) {
+  options.sessions.repository_urls = {"https://git.example/"};
+  secrets = std::make_shared<vault::Secrets>();
+  secrets->replace({{.alias = "TOKEN", .value = "hunter2-hunter2"}});
+  const dispatch::RepositoryUse repository{
+      .id = "rep_1", .url = "https://git.example/app.git", .credential_alias = "TOKEN"};
+  const auto header = [&] {
+    const auto plan = clone_commands(repository, options.sessions, secrets.get());
+    return plan ? plan.value()[0].environment.at("GIT_CONFIG_VALUE_0") : plan.error().what;
+  };
+  EXPECT_EQ(header(), "Authorization: Basic eC1hY2Nlc3MtdG9rZW46aHVudGVyMi1odW50ZXIy") << "x-access-token:…";
+  secrets->replace({{.alias = "TOKEN", .value = "me:pass"}});
+  EXPECT_EQ(header(), "Authorization: Basic bWU6cGFzcw==");
+  secrets->replace({{.alias = "TOKEN", .value = "me:pass", .hosts = {"other.example"}}});
+  EXPECT_EQ(header(), "the secret \"TOKEN\" is bound to other hosts");
+}
+
 TEST_F(RepositoryTest, What_may_not_be_fetched_is_refused_in_words) {
   auto& repository = *materials.repository;
   repository.url = "https://elsewhere.example/app.git";
