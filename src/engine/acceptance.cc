@@ -1,7 +1,6 @@
 #include "engine/acceptance.h"
 
 #include "base/check.h"
-#include "engine/inference.h"
 #include "engine/materials.h"
 #include "engine/problems.h"
 #include "model/event_codec.h"
@@ -31,6 +30,25 @@ model::Problem known_already(model::RunId run) {
 model::ConversationId conversation_of(const Send& send) {
   const auto* existing = std::get_if<model::ConversationId>(&send.conversation);
   return existing != nullptr ? *existing : std::get<model::Conversation>(send.conversation).id;
+}
+
+// As a message names its materials.
+model::Message materials_of(const Send& send) {
+  model::Message asked;
+  asked.repository_id = send.repository_id;
+  asked.skill_ids = send.skill_ids;
+  asked.env_name = send.env_name;
+  return asked;
+}
+
+// What the run's launch asks the store, by the agent and the conversation that the store finds.
+journal::AskForLaunch question_of(const Send& send) {
+  return [asked = materials_of(send), extras = send.extras](const model::Agent& agent,
+                                                            const model::Conversation& conversation) {
+    const auto narrowed = extras.inference ? narrowed_to(*extras.inference, agent) : agent;
+    return journal::LaunchQuestion{materials_named(narrowed, conversation.repository_id, asked),
+                                   history_turns_max(narrowed, extras)};
+  };
 }
 
 model::Problem no_room_on(const world::DiskRoom& disk) {
@@ -74,7 +92,7 @@ void Acceptance::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> 
   if (auto problem = needs_.host.refusal_now()) return done(*std::move(problem));
   if (needs_.disk != nullptr && needs_.disk->is_short()) send->refusal = no_room_on(*needs_.disk);
   if (send->refusal && !send->idempotency) return done(*send->refusal);
-  // A caller that was not told what became of its run asks again under the run's name.
+  // A caller that does not know what became of its run asks again under the run's name.
   if (send->run && (needs_.live.find(*send->run) != nullptr || needs_.admission.knows(*send->run)))
     return done(known_already(*send->run));
   const auto run = send->run.value_or(needs_.ids.make<model::RunId>());
@@ -89,9 +107,12 @@ void Acceptance::accept(std::shared_ptr<Send> send, Callback<void(SendOutcome)> 
     return done(no_room(send->hold));
 
   const bool is_held = answer == Admission::Answer::held;
+  SLUICE_CHECK(is_held == (place.position > 0));
   const auto first = *step(RunState::accepted, is_held ? Happening::pool_full : Happening::admitted);
   auto fresh = fresh_run(*send, run, first, is_held ? std::optional(place) : std::nullopt);
   fresh.only_replay = refused;
+  // A run that waits for its slot reads what there is when its turn comes.
+  if (!is_held) fresh.ask = question_of(*send);
   auto message = fresh.assistant_message;
   auto on_answer = [this, send, run, message = std::move(message), first,
                     watch = needs_.recoveries.since_drop().watch(),
@@ -203,6 +224,8 @@ SendOutcome Acceptance::enter(const Send& send, model::Message message, Duty dut
   auto& live = needs_.host.enter(run, std::move(message), send.request_id);
   SLUICE_CHECK(run.state == RunState::held || run.state == RunState::streaming);
   SLUICE_CHECK(run.head.value == accepted.events.size());
+  SLUICE_CHECK(run.agent_id == accepted.agent.id && run.conversation_id == accepted.conversation.id);
+  SLUICE_CHECK(run.state == RunState::streaming || !accepted.launch);
   live.keep_opening(std::move(accepted.events));
   needs_.admission.confirm(run.id);
 
@@ -218,13 +241,9 @@ SendOutcome Acceptance::enter(const Send& send, model::Message message, Duty dut
   const bool filler = send.message_filler.value_or(accepted.conversation.filler_enabled.value_or(send.tenant_filler));
   work.filler = filler && send.streamed;
   work.traceparent = send.traceparent;
-  model::Message asked;
-  asked.repository_id = send.repository_id;
-  asked.skill_ids = send.skill_ids;
-  asked.env = send.env;
-  asked.env_name = send.env_name;
-  launch.names = materials_named(work.agent, accepted.conversation.repository_id, asked);
-  work.materials.variables = asked.env.value_or(std::map<std::string, std::string>{});
+  launch.names = materials_named(work.agent, accepted.conversation.repository_id, materials_of(send));
+  launch.records = std::move(accepted.launch);
+  work.materials.variables = send.env.value_or(std::map<std::string, std::string>{});
   launch.runtime = accepted.conversation.runtime;
   if (run.state == RunState::held) launch.started_body = started_event(send, {}).body;
   live.work().keep_launch(std::move(launch));

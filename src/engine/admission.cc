@@ -93,13 +93,13 @@ void Admission::enter(const Asking& asking) {
   flights_[asking.conversation] = asking.run;
 }
 
-void Admission::hold_again(model::RunId run, Place told, Millis span) {
+void Admission::hold_again(model::RunId run, Place last_sent, Millis span) {
   const auto found = seats_.find(run);
   if (found == seats_.end()) return;  // cancelled meanwhile
   auto& seat = found->second;
   SLUICE_CHECK(seat.standing == Standing::entered);
   const auto position = pool_.hold(run, seat.tenant, seat.limits);
-  board_.add(run, told.position > 0 ? told : Place{position, pool_.hint_seconds(position, now_us())});
+  board_.add(run, last_sent.position > 0 ? last_sent : Place{position, pool_.hint_seconds(position, now_us())});
   stand(seat, Standing::held);
   wait_at_most(run, seat, span);
   call_next();

@@ -2,7 +2,7 @@
 // the leases as one, with a seat for every run that is not over.
 //
 // A run asks before anything of it is written, and whatever comes of that, leaves once. Nothing here
-// touches a journal: the host is told whose turn it is.
+// touches a journal: the host learns whose turn it is.
 #pragma once
 
 #include <array>
@@ -28,11 +28,11 @@ class Admission final {
   class Host {
    public:
     virtual ~Host() = default;
-    // It has a slot. Whoever is not confirmed yet looks for itself: is_seated().
+    // It has a slot. A run that is not confirmed yet looks for itself: is_seated().
     virtual void on_turn(model::RunId run) = 0;
     // A slot is kept for this run, which waits on another node and must be claimed: begin_kept() or forgo().
     virtual void on_turn_elsewhere(const journal::HeldRun& run) = 0;
-    // True when it could be told.
+    // True when the run could report it.
     virtual bool on_moved_up(model::RunId run, Place place) = 0;
     virtual void on_held_too_long(model::RunId run) = 0;
   };
@@ -48,12 +48,12 @@ class Admission final {
   enum class Answer : uint8_t { seated, held, refused };
   // `place` is set when it is held. A refused one has no seat and need not leave.
   Answer ask(const Asking& asking, bool hold, Place& place);
-  // It was accepted. If it is held: it is told its places, until it has waited long enough.
+  // It was accepted. If it is held, its positions are reported, until it has waited long enough.
   void confirm(model::RunId run);
   // It was under way before a restart: a seat without a slot.
   void enter(const Asking& asking);
   // The run was sent this place before the restart (position 0: none), and may wait so long.
-  void hold_again(model::RunId run, Place told, Millis span);
+  void hold_again(model::RunId run, Place last_sent, Millis span);
 
   // ── runs that wait on other nodes ──
   // They have their turns here, too. Instead of what was said of them before.
@@ -86,14 +86,14 @@ class Admission final {
   void forsake(model::RunId run);
 
   void conversation_changed(const model::Conversation& conversation);
-  // Nobody is called any more; leases end.
+  // No run gets a turn any more; leases end.
   void stop();
 
   // ── what there is ──
   bool knows(model::RunId run) const { return seats_.contains(run) || kept_.contains(run); }
   bool is_at_work(model::RunId run) const;
   bool has_lease(model::ConversationId conversation) const { return leases_.has(conversation); }
-  // Whoever is held nevertheless belongs to a tenant at its own limit. A slot that is kept for a run is not free.
+  // A run that is held nevertheless belongs to a tenant at its own limit. A slot that is kept for a run is not free.
   int64_t free_slots() const;
   bool anyone_at_work() const { return count(Standing::at_work) > 0; }
   bool may_pin(model::TenantId tenant, const model::TenantLimits& limits) const {

@@ -34,7 +34,7 @@ class Claims final {
   Claims(const Claims&) = delete;
   Claims& operator=(const Claims&) = delete;
 
-  // A beat told whether any run waits elsewhere.
+  // A heartbeat showed whether any run waits elsewhere.
   void on_beat(bool any_held_elsewhere);
   // Something may have changed: looks what waits elsewhere if there is a slot for it.
   void look_if_free();

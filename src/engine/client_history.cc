@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/limits.h"
 
 namespace sluice::engine {
@@ -50,6 +51,7 @@ std::vector<dispatch::HistoryTurn> client_history(std::string_view messages, std
     ++count;
   }
   turns.erase(turns.begin(), turns.end() - static_cast<std::ptrdiff_t>(count));
+  SLUICE_CHECK(turns.size() <= count_max);
   return turns;
 }
 

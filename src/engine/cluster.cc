@@ -168,6 +168,7 @@ void Cluster::check_held() {
   const auto older = [](const auto* a, const auto* b) { return a->created_at < b->created_at; };
   std::ranges::partial_sort(held, held.begin() + static_cast<std::ptrdiff_t>(count), older);
   held.resize(count);
+  SLUICE_CHECK(held.size() <= checked_at_once);
   for (const auto* run : held) suspect(run->id);
 }
 

@@ -53,6 +53,8 @@ class Cluster final : public RemoteRuns, private Claims::Host, private Peers::Ho
   std::vector<journal::SeenNode> nodes() const;
   Capacity capacity() const;
   bool reaches_store();
+  // No other node may have taken a run of this one, unless it was taken before the last heartbeat that got through.
+  bool takes_part_now() { return peers_.takes_part_now(); }
   // The conversation's run that is not over, whichever node carries it.
   void run_of(model::TenantId tenant, model::ConversationId conversation,
               Callback<void(Result<std::optional<model::RunId>>)> done);

@@ -27,7 +27,7 @@ TEST_F(DrainTest, At_the_deadline_work_is_dropped_and_the_run_left_to_the_next_s
   const int writes = disk.write_count();
   loop.advance({1});
   EXPECT_TRUE(drained);
-  EXPECT_EQ(dispatcher.working(), 0) << "nobody is at work when the boxes are closed";
+  EXPECT_EQ(dispatcher.working(), 0) << "nothing is at work when the sandboxes are closed";
   EXPECT_NE(ana.lost, "");
   EXPECT_EQ(heard, 1);
   EXPECT_EQ(disk.write_count(), writes);
@@ -77,20 +77,20 @@ TEST_F(DrainTest, Whoever_reads_a_run_that_waits_is_let_go_at_once) {
   EXPECT_FALSE(drained);
   for (const auto& reader : readers) EXPECT_NE(reader.lost, "");
   EXPECT_EQ(heard, 3);
-  EXPECT_EQ(bob.lost, "") << "it is being told";
+  EXPECT_EQ(bob.lost, "") << "it is being sent";
   EXPECT_EQ(dispatcher.working(), 1) << "a box that waits is not kept for a server that goes";
 
   RememberingReader late;
   const auto lates = engine->read(waiting[1], {.format = wire::Format::ndjson, .after = -1}, late);
   const auto wait = engine->wait_for_end(waiting[1], [&](const Result<wire::Ending>& end) { heard += end ? 0 : 1; });
   loop.settle();
-  EXPECT_NE(late.text.find("approval_required"), std::string::npos) << "whoever comes now is told what there is";
+  EXPECT_NE(late.text.find("approval_required"), std::string::npos) << "a reader that comes now gets what there is";
   EXPECT_NE(late.lost, "");
   EXPECT_EQ(heard, 4);
 
   agent_asks();
   EXPECT_NE(bob.text.find("approval_required"), std::string::npos);
-  EXPECT_NE(bob.lost, "") << "and so is whoever reads a run that parks now";
+  EXPECT_NE(bob.lost, "") << "and so is the reader of a run that parks now";
   EXPECT_TRUE(drained);
 }
 

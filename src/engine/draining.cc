@@ -4,11 +4,11 @@
 
 namespace sluice::engine {
 
-void Draining::let_go(LiveRun& run) {
+Error Draining::let_go(const model::Run& run) {
   SLUICE_CHECK(has_begun_);
   // A sandbox that was kept for the resumption goes as well; the checkpoint does not.
-  if (run.run().state == RunState::parked) admission_.park(run.run().id, false);
-  run.let_go(why());
+  if (run.state == model::RunState::parked) admission_.park(run.id, false);
+  return why();
 }
 
 void Draining::begin(Millis deadline, Callback<void()> done, Callback<void()> too_late) {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "engine/admission.h"
-#include "engine/live_run.h"
 
 namespace sluice::engine {
 
@@ -18,8 +17,8 @@ class Draining final {
   bool is_closed() const { return is_closed_; }
   // The server stops, and what comes next of the run does not come from this one.
   bool leaves(model::RunId run) const { return has_begun_ && (is_closed_ || !admission_.is_at_work(run)); }
-  // The run waits, and the next server carries it: what works, reads or waits along here is let go.
-  void let_go(LiveRun& run);
+  // The run waits, and the next server carries it. Its sandbox is given up; the reason is for its readers and waiters.
+  Error let_go(const model::Run& run);
 
   // `done` is kept until end() gives it back; `too_late` is called at the deadline.
   void begin(Millis deadline, Callback<void()> done, Callback<void()> too_late);
@@ -27,7 +26,7 @@ class Draining final {
   bool may_end() const { return has_begun_ && done_ && !admission_.anyone_at_work(); }
   Callback<void()> end();
 
-  static Error why() { return {ErrorKind::unavailable, "the server stops; the next one goes on with the run"}; }
+  static Error why() { return {ErrorKind::unavailable, "the server stops; the next one resumes the run"}; }
 
  private:
   Admission& admission_;

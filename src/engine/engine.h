@@ -2,7 +2,7 @@
 //
 // The order never varies. A decision that is not on disk has no effect, and an effect that a crash
 // swallowed is done again by the next engine, which starts by reading the journals of unfinished
-// runs (recover()). Nobody is told anything that is not Committed.
+// runs (recover()). Nothing is sent that is not Committed.
 //
 // Several engines may share one store: each run is carried by one of them (Run::node), every request about
 // it is answered by any. What one carries is taken over by the others when it dies or leaves.
@@ -45,7 +45,7 @@ struct Send {
   bool hold = false;           // when all slots are taken: wait, rather than be refused (I-12)
   bool tenant_filler = false;  // the cascade (I-11): tenant, then conversation, then message
   std::optional<bool> message_filler;
-  bool streamed = true;  // nobody sees filler otherwise
+  bool streamed = true;  // there is no filler otherwise
   std::optional<journal::Idempotency> idempotency;
   // Of an existing conversation: kept with the message if it is accepted.
   std::vector<model::SealedSecret> secrets;
@@ -86,7 +86,7 @@ struct Capacity {
   int64_t held = 0;
   int64_t parked = 0;
   int64_t max_hold_seconds = 0;
-  int64_t retry_hint_seconds = 0;  // for whoever is refused now
+  int64_t retry_hint_seconds = 0;  // for callers that are refused now
   bool at_capacity = false;
 };
 
@@ -188,15 +188,15 @@ class Engine {
   virtual std::vector<journal::SeenNode> nodes() const = 0;
   // Whether that one is dead or has left, so that what it carried may be taken. False while this one cannot tell.
   virtual bool is_gone(model::NodeId node) const = 0;
-  // For other parts of the house that have something to ask of another node: `kind` is theirs, and answered there by
-  // whoever said so with answer_nodes(). `overloaded` or `unavailable` when no answer comes.
+  // For other modules that ask something of another node: `kind` is theirs, and answered there by the handler that was
+  // given to answer_nodes(). `overloaded` or `unavailable` when no answer comes.
   virtual void ask_node(model::NodeId node, std::string kind, std::string body,
                         Callback<void(Result<std::string>)> done) = 0;
   using NodeAnswerer = Callback<void(const std::string& body, Callback<void(std::string)> reply)>;
   virtual void answer_nodes(std::string kind, NodeAnswerer answerer) = 0;
 
-  // Accepts no more messages (503), and lets go whoever reads a run that waits for a slot or a human.
-  // `done` when nobody is at work, or at the deadline: then the work that is left is dropped, and nothing
+  // Accepts no more messages (503), and lets go the readers of runs that wait for a slot or a human.
+  // `done` when nothing is at work, or at the deadline: then the work that is left is dropped, and nothing
   // written of that. The next server, or another one, takes those runs up.
   virtual void drain(Millis deadline, Callback<void()> done) = 0;
 };
@@ -221,9 +221,9 @@ struct EngineNeeds {
   world::Metrics& metrics;
   const vault::Sealer& sealer;
   MaterialSource* material_source = nullptr;  // null: there are no skills, and files are not kept
-  Callback<void()>* noticed = nullptr;        // called when a notice is in the store; null: nobody cares
+  Callback<void()>* noticed = nullptr;        // called when a notice is in the store; null: it is ignored
   world::SharedWorkers* workers = nullptr;    // null: what takes long is done on the loop
-  world::DiskRoom* disk = nullptr;            // while it is short nothing is begun; null: nobody looks
+  world::DiskRoom* disk = nullptr;            // while it is short nothing is begun; null: it is not watched
 };
 std::unique_ptr<Engine> make_engine(EngineNeeds needs, EngineOptions options);
 

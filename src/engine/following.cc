@@ -169,7 +169,7 @@ void EndWaiters::join(LiveRun& live, EndWaiter& waiter) {
   live.audiences().add_waiter(waiter.ref());
   if (!needs_.draining.leaves(id)) return;
   needs_.loop.defer(lifetime_.guard([this, id] {
-    if (auto* left = needs_.live.find(id)) needs_.draining.let_go(*left);
+    if (auto* left = needs_.live.find(id)) left->let_go(needs_.draining.let_go(left->run()));
   }));
 }
 

@@ -1,6 +1,6 @@
 // Workspaces that are kept on this server's disk between the runs of their conversations: each counts for its
 // conversation's tenant, and goes when that is archived or there is no such conversation any more, whichever server
-// was told so and whether or not this one was up then.
+// archived it and whether or not this one was up then.
 #pragma once
 
 #include <deque>

@@ -1,20 +1,21 @@
-// Hands runs that have a slot to an agent: at first, after a human agreed, and after a restart. It performs the duties
+// Gives runs that have a slot to an agent: at first, after a human agreed, and after a restart. It performs the duties
 // of the lifecycle that lead to work, and passes a slot that became free on to the run whose turn it is.
 //
-// A launch is one sequence: the conversation's home, its materials, its secrets, its history, then what must be on disk
-// before the work begins, then the dispatch. Each step of it is dropped with the run, and tried again when the store
-// could not answer.
+// A launch is one sequence, which the run owns: what its journal says, where that is not in memory; the conversation's
+// home; materials, secrets and history; what must be on disk before the work begins; then the dispatch. A message that
+// was accepted just now has brought its records along, so that its launch waits for nothing. Whatever the sequence had
+// to wait for, the node makes sure that the run is still its own before it dispatches.
 //
 // Called from the loop's thread. Who may have a slot is for Admission to decide, and what an agent does with the work
 // for the dispatcher.
 #pragma once
 
-#include <memory>
 #include <optional>
+#include <variant>
 
+#include "base/task.h"
 #include "engine/claims.h"
 #include "engine/draining.h"
-#include "engine/retries.h"
 #include "engine/run_past.h"
 #include "engine/run_secrets.h"
 #include "engine/sticky_homes.h"
@@ -29,6 +30,7 @@ class Launcher final : public RunDuties, public Admission::Host {
     virtual ~Host() = default;
     // A run is no longer at work.
     virtual void note_left() = 0;
+    virtual void lose_to_other(LiveRun& run, const Error& why) = 0;
   };
   struct Needs {
     Host& host;
@@ -39,7 +41,6 @@ class Launcher final : public RunDuties, public Admission::Host {
     StickyHomes& homes;
     RunSecrets& secrets;
     Suspension& suspension;
-    Retries& retries;
     Draining& draining;
     store::Store& store;
     dispatch::Dispatcher& dispatcher;
@@ -61,20 +62,18 @@ class Launcher final : public RunDuties, public Admission::Host {
   void on_held_too_long(model::RunId run) override;
 
  private:
-  void read_past_of(LiveRun& live);
-  void on_past(LiveRun& live, const Result<std::shared_ptr<RunPast>>& past);
-  void launch_with(LiveRun& live, Launch launch);
-  void launch_here(LiveRun& live, Launch launch);
+  struct TakenByOther {};
+  using Prepared = std::variant<dispatch::Dispatch, model::Problem, TakenByOther>;
+
+  Task<Prepared> prepare(LiveRun& live);
+  void on_prepared(LiveRun& live, Prepared prepared);
+  Task<std::variant<Launch, model::Problem>> find_launch(LiveRun& live);
+  dispatch::Dispatch begin_work(LiveRun& live, Launch& launch);
   void keep_sandbox(LiveRun& live, dispatch::Dispatch& work, int64_t ttl_seconds);
-  // What the run names, its secrets, and the history if the agent looks at it; then it is dispatched.
-  void find_materials(LiveRun& live, dispatch::Dispatch work, const store::MaterialNames& names);
-  void find_secrets(LiveRun& live, dispatch::Dispatch work);
-  void read_history(LiveRun& live, dispatch::Dispatch work);
-  static void give_history(dispatch::Dispatch& work, std::vector<store::Turn> turns, int64_t count_max);
-  // Write, then act: from a checkpoint only once it is written that it cannot be used again.
-  void dispatch(LiveRun& live, dispatch::Dispatch work);
-  void hand_over(LiveRun& live, dispatch::Dispatch work);
-  void try_again(LiveRun& live, Callback<void(LiveRun&)> step);
+  Task<std::optional<model::Problem>> find_records(LiveRun& live, Launch& launch, dispatch::Dispatch& work);
+  void give_history(dispatch::Dispatch& work, std::vector<store::Turn> turns);
+  Task<> write_first(LiveRun& live, const dispatch::Dispatch& work);
+  Task<> make_sure_of(LiveRun& live);
 
   Needs needs_;
 };

@@ -19,7 +19,7 @@ enum class Fate : uint8_t {
   self,
   living,
   leaving,  // it lives and drains: runs that only wait are no longer its own
-  unsure,   // silent; but whoever judges may have been deaf
+  unsure,   // silent; but the node that judges may have been deaf
   dead,
   gone,  // it left, or was forgotten, or never was
 };
@@ -60,7 +60,7 @@ class Liveness final {
   std::optional<int64_t> streak_from_ms_;  // when the first of those without a gap was sent
 };
 
-// Whether whoever looks may take a run in this state from a node with this fate.
+// Whether the node that looks may take a run in this state from a node with this fate.
 constexpr bool may_be_taken(Fate carrier, bool only_waits) {
   return carrier == Fate::dead || carrier == Fate::gone || (carrier == Fate::leaving && only_waits);
 }

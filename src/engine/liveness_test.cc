@@ -61,7 +61,7 @@ TEST(Liveness, Only_who_beat_without_a_gap_may_say_that_another_is_dead) {
 
 TEST(Liveness, It_is_cut_off_from_when_its_last_good_beat_was_sent) {
   auto liveness = fresh();
-  EXPECT_TRUE(liveness.is_cut_off(0)) << "nobody has heard of it";
+  EXPECT_TRUE(liveness.is_cut_off(0)) << "no node has heard of it";
   liveness.on_answer(100, 400, {seen(me(), 0)});
   EXPECT_FALSE(liveness.is_cut_off(1'599));
   EXPECT_EQ(liveness.cut_off_in_ms(1'000), 600);
@@ -80,8 +80,8 @@ TEST(Liveness, The_next_beat_comes_when_a_silence_becomes_a_death) {
   EXPECT_EQ(liveness.next_beat_in_ms(), beat_ms);
 }
 
-// Every way in which ten beats of two nodes get through or not: whoever says that the other is dead says so after the
-// other has let go of everything.
+// Every way in which ten beats of two nodes get through or not: the one that says that the other is dead says so after
+// the other has let go of everything.
 TEST(Liveness, Nobody_is_dead_for_others_before_it_is_cut_off_for_itself) {
   constexpr int count = 10;
   int deaths = 0;

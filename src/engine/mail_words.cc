@@ -122,16 +122,16 @@ std::string problem_answer(const model::Problem& problem) {
 std::optional<model::Problem> problem_in(std::string_view json) {
   const auto document = json::Document::parse(json);
   if (!document) return model::Problem{.detail = "Another server's answer made no sense."};
-  const auto told = document.value().root().find("problem");
-  if (!told) return std::nullopt;
+  const auto sent = document.value().root().find("problem");
+  if (!sent) return std::nullopt;
   model::Problem problem;
   const auto registry = model::problem_registry();
-  const auto entry = std::ranges::find(registry, text_of(*told, "name"), &model::SlugEntry::name);
+  const auto entry = std::ranges::find(registry, text_of(*sent, "name"), &model::SlugEntry::name);
   if (entry != registry.end()) problem.slug = entry->slug;
-  problem.detail = text_of(*told, "detail");
-  problem.conflicting_resource_id = optional_text_of(*told, "resource");
-  if (const auto seconds = told->find("retry_after_seconds")) problem.retry_after_seconds = seconds->integer();
-  if (const auto errors = told->find("errors")) {
+  problem.detail = text_of(*sent, "detail");
+  problem.conflicting_resource_id = optional_text_of(*sent, "resource");
+  if (const auto seconds = sent->find("retry_after_seconds")) problem.retry_after_seconds = seconds->integer();
+  if (const auto errors = sent->find("errors")) {
     errors->each_element(
         [&](json::Value error) { problem.errors.push_back({text_of(error, "pointer"), text_of(error, "message")}); });
   }

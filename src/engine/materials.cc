@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/check.h"
 #include "base/json.h"
 #include "gates/gates.h"
 #include "model/json.h"
@@ -23,6 +24,7 @@ store::MaterialNames materials_named(const model::Agent& agent, const std::optio
 }
 
 void give(store::FoundMaterials found, dispatch::Materials& materials) {
+  SLUICE_CHECK(found.missing.empty());  // such a run is refused
   if (auto& repository = found.repository) {
     materials.repository = {repository->id.text(), repository->url, repository->ref, repository->depth,
                             repository->credential_alias};

@@ -1,5 +1,5 @@
 // What a run is given to work with: named by its agent, its conversation and its message, found in the
-// store, handed to whoever does the work (I-25).
+// store, given to the agent that does the work (I-25).
 #pragma once
 
 #include <functional>

@@ -181,7 +181,7 @@ class NodesTest : public GateTest {
     loop.settle();
     return seat;
   }
-  // As it is told to who comes when all is over.
+  // As a reader gets it that comes when all is over.
   std::string told_at_the_end(Node& where, const model::Run& run) { return read_on(where, run)->reader.text; }
 
   std::vector<std::unique_ptr<Node>> nodes;

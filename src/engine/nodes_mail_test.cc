@@ -146,7 +146,7 @@ TEST_F(NodesMailTest, A_decision_that_comes_again_by_mail_is_answered_as_at_firs
                   .kind = std::string(mail::to_decide),
                   .body = mail::to_json(again)},
                  [](const Result<Unit>& posted) { ASSERT_TRUE(posted); });
-    // Given to whoever asks first, which the server itself does at its next beat.
+    // Given to the one that asks first, which the server itself does at its next beat.
     loop.settle();
     mailbox.answers([&](const Result<std::vector<journal::MailAnswer>>& given) {
       ASSERT_TRUE(given);

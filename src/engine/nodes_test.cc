@@ -13,7 +13,7 @@ TEST_F(NodesTest, A_stream_is_the_same_on_every_node_while_it_runs_and_after) {
   std::vector<std::unique_ptr<Seat>> seats;
   for (auto& each : nodes) seats.push_back(read_on(*each, run));
   says(node(0), "One ");
-  for (const auto& seat : seats) EXPECT_EQ(count_lines(seat->reader.text), 2) << "told by news, without any wait";
+  for (const auto& seat : seats) EXPECT_EQ(count_lines(seat->reader.text), 2) << "sent on the news, without any wait";
   says(node(0), "two.");
   finishes(node(0));
   for (const auto& seat : seats) {
@@ -176,7 +176,7 @@ TEST_F(NodesTest, A_node_that_has_the_store_for_itself_works_on_through_an_outag
   says(node(0), "two.");
   disk.hold_answers(false);
   pass(2'000);
-  EXPECT_EQ(node(0).dispatcher.jobs.size(), 1U) << "nobody else was there, so nothing was stopped";
+  EXPECT_EQ(node(0).dispatcher.jobs.size(), 1U) << "no other node was there, so nothing was stopped";
   finishes(node(0));
   EXPECT_TRUE(near->reader.ended);
   EXPECT_TRUE(is_one_story(near->reader.text));
@@ -245,7 +245,7 @@ TEST_F(NodesTest, A_look_for_unfinished_runs_is_begun_again_when_the_word_of_who
     disk.hold_answers(true);
     loop.settle();
   }
-  pass(3'000);  // nobody knows whether the others think it dead
+  pass(3'000);  // no node knows whether the others think it dead
   disk.hold_answers(false);
   pass(6'000);
   ASSERT_EQ(node(0).dispatcher.working(), 1) << "the run that was accepted is carried";
@@ -283,7 +283,7 @@ TEST_F(NodesTest, What_waits_for_a_human_on_a_node_that_drains_is_taken_before_i
   EXPECT_EQ(stored_run(parked).state, RunState::parked);
 }
 
-// The owner dies with its n-th write, or right before it; whoever reads on another node is told one story to its end.
+// The owner dies with its n-th write, or right before it; a reader on another node gets one story to its end.
 TEST_F(NodesTest, I_9_the_owner_may_die_at_any_write) {
   start_nodes(2);
   for (const auto fault : {Fault::before_write, Fault::after_write}) {

@@ -108,6 +108,7 @@ void Peers::on_answer(int64_t sent_ms, Result<std::vector<journal::SeenNode>> se
 }
 
 void Peers::beat_in(int64_t span_ms) {
+  SLUICE_CHECK(span_ms >= 0);
   beat_timer_ = needs_.loop.after({span_ms}, [this] { beat(); });
 }
 

@@ -25,7 +25,7 @@ class Peers final : private journal::NodeNews {
     virtual void on_cut_off() = 0;
     // It was cut off, and is not any more.
     virtual void on_back() = 0;
-    // A node died, left or leaves: there may be runs that nobody carries.
+    // A node died, left or leaves: there may be runs that no node carries.
     virtual void on_orphans() = 0;
     // Another node wrote to this run, or took it over.
     virtual void on_run_moved(model::RunId run) = 0;
@@ -55,6 +55,9 @@ class Peers final : private journal::NodeNews {
   void ask(Callback<void(Result<Unit>)> done);
   // False: it is cut off, or has not begun.
   bool takes_part() const { return alone_ || takes_part_; }
+  // The same by the clock of this moment. The timers of a process that was frozen are not due before other work, such
+  // as an answer of the store from before that.
+  bool takes_part_now() { return alone_ || !check_cut_off(); }
   // As of the last beat. A run that was read before that beat was sent may be judged by it.
   Fate fate_of(model::NodeId node) const { return liveness_.fate_of(node); }
   // Those who live, other than this one.

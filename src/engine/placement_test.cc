@@ -132,7 +132,7 @@ TEST_F(PlacementTest, Caps_on_sticky_conversations_hold_and_the_run_goes_on_with
   RememberingReader reader;
   const auto reading = engine->read(second, {.format = wire::Format::full_ndjson, .after = -1}, reader);
   loop.settle();
-  EXPECT_NE(reader.text.find("may keep their sandbox"), std::string::npos) << "it is told why";
+  EXPECT_NE(reader.text.find("may keep their sandbox"), std::string::npos) << "it learns why";
 }
 
 TEST_F(PlacementTest, A_pinned_slot_is_the_conversations_own_though_the_pool_is_full_I_13) {  // I-13
@@ -146,7 +146,7 @@ TEST_F(PlacementTest, A_pinned_slot_is_the_conversations_own_though_the_pool_is_
   EXPECT_EQ(send_refused(message_in(make_conversation(), "no room")), Slug::capacity_exhausted);
   auto foreign = message_in(where, "not yours");
   foreign.tenant = ids.make<model::TenantId>();
-  EXPECT_EQ(send_refused(std::move(foreign)), Slug::capacity_exhausted) << "nobody else's";
+  EXPECT_EQ(send_refused(std::move(foreign)), Slug::capacity_exhausted) << "no other tenant's";
   send_ok(message_in(where, "two"));
   EXPECT_EQ(engine->capacity().running, 2);
   EXPECT_EQ(engine->capacity().warm_available, 3);

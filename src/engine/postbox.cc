@@ -35,6 +35,7 @@ void Postbox::settle(model::MailId id, Result<std::string> answer) {
 void Postbox::look_for_answers() {
   if (asked_.empty() || std::exchange(fetching_, true)) return;
   nodes_.answers(lifetime_.guard([this](Result<std::vector<journal::MailAnswer>> answers) {
+    SLUICE_CHECK(fetching_);
     fetching_ = false;
     if (!answers) return;
     const auto watch = lifetime_.watch();
@@ -51,6 +52,7 @@ void Postbox::look() {
   looks_again_ = looking_;
   if (std::exchange(looking_, true)) return;
   nodes_.inbox(lifetime_.guard([this, look = ++looks_](const Result<std::vector<journal::Mail>>& mails) {
+    SLUICE_CHECK(looking_);
     const auto watch = lifetime_.watch();
     looking_ = false;
     on_inbox(look, mails);

@@ -1,4 +1,4 @@
-// What went wrong, as the engine tells it to whoever asked.
+// What went wrong, as the engine answers it.
 #pragma once
 
 #include <string>

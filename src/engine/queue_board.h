@@ -25,12 +25,12 @@ std::string body_of(Place place);
 
 class QueueBoard final {
  public:
-  // True when it was told.
+  // True when the run reported it.
   using Tell = Callback<bool(model::RunId, Place)>;
   QueueBoard(const SlotPool& pool, world::Loop& loop, Tell tell);
 
   // It knows this place already.
-  void add(model::RunId run, Place told);
+  void add(model::RunId run, Place sent);
   void remove(model::RunId run);
   // Somebody came, left or was called.
   void note_change();
@@ -47,7 +47,7 @@ class QueueBoard final {
   // Walks the whole queue.
   void find_improvements();
   // The place to send to a run that was sent one before; nothing when it is much the same.
-  std::optional<Place> news(Place told, int64_t position) const;
+  std::optional<Place> news(Place sent, int64_t position) const;
   // True when there was something to tell.
   bool tell(model::RunId run, int64_t position);
   void tell_others_after(Millis span);
@@ -57,11 +57,11 @@ class QueueBoard final {
   const SlotPool& pool_;
   world::Loop& loop_;
   Tell tell_;
-  std::unordered_map<model::RunId, Place> told_;
+  std::unordered_map<model::RunId, Place> sent_;
   bool first_due_ = false;
   bool others_due_ = false;
   bool waits_due_ = false;
-  std::vector<Improvement> improvements_;  // those still to be told, the greatest last
+  std::vector<Improvement> improvements_;  // those still to be reported, the greatest last
   world::Timer first_timer_;
   world::Timer others_timer_;
   world::Timer waits_timer_;

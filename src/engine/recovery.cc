@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "engine/problems.h"
+#include "engine/patience.h"
 
 namespace sluice::engine {
 namespace {
 
-constexpr int at_once = 32;
-constexpr int64_t again_ms = 500;
+constexpr std::size_t at_once = 32;
 
 }  // namespace
 
@@ -26,41 +25,46 @@ void Recovery::look(Scope scope, Callback<void(Result<Unit>)> done) {
 
 void Recovery::begin_look() {
   SLUICE_CHECK(!looks_.empty());
-  listing_ = true;
-  needs_.store.unfinished_runs(lifetime_.guard([this](Result<journal::UnfinishedRuns> found) {
-    if (!found) return fail_look(found.error());
+  is_listing_ = true;
+  listing_.start(list(), [this](Result<std::vector<model::Run>> runs) { on_listed(std::move(runs)); });
+}
+
+Task<Result<std::vector<model::Run>>> Recovery::list() {
+  while (true) {
+    auto found = co_await answer<Result<journal::UnfinishedRuns>>(
+        [&](auto done) { needs_.store.unfinished_runs(std::move(done)); });
     // The only server's clock is the store's, also when it is put right.
-    if (!needs_.peers.alone()) needs_.clock.hear(found.value().now);
+    if (found && !needs_.peers.alone()) needs_.clock.hear(found.value().now);
     // Who lives is asked after that: a node that is not in the list then did not come meanwhile.
-    needs_.peers.ask(lifetime_.guard([this, runs = std::move(found.value().runs)](const Result<Unit>& heard) mutable {
-      if (!heard) return fail_look(heard.error());
-      on_unfinished(std::move(runs));
-    }));
-  }));
+    const auto heard = found ? co_await answer<Result<Unit>>([&](auto done) { needs_.peers.ask(std::move(done)); })
+                             : Result<Unit>(found.error());
+    if (heard) co_return std::move(found.value().runs);
+    if (heard.error().kind != ErrorKind::overloaded) co_return heard.error();
+    needs_.log.write(world::LogLevel::warn, "unfinished runs cannot be listed; trying again",
+                     {{"why", heard.error().what}});
+    co_await pause(needs_.loop, read_again);
+  }
 }
 
-void Recovery::fail_look(const Error& why) {
-  if (why.kind != ErrorKind::overloaded) return give_up(why);
-  needs_.log.write(world::LogLevel::warn, "unfinished runs cannot be listed; trying again", {{"why", why.what}});
-  look_again_ = needs_.loop.after({again_ms}, [this] { begin_look(); });
-}
-
-void Recovery::on_unfinished(std::vector<model::Run> runs) {
+void Recovery::on_listed(Result<std::vector<model::Run>> listed) {
+  SLUICE_CHECK(is_listing_ && !looks_.empty());
+  if (!listed) return give_up(listed.error());
+  auto runs = std::move(listed).take();
   std::erase_if(runs, [this](const model::Run& run) { return !is_wanted(run); });
   if (!runs.empty()) {
     needs_.log.write(world::LogLevel::info, "taking up unfinished runs",
                      {{"count", static_cast<int64_t>(runs.size())}});
   }
-  // Each of those who live begins elsewhere, so that they do not race for every one.
+  // Each living node begins at another run, so that they do not race for every one.
   const auto [rank, count] = needs_.peers.rank();
   std::ranges::rotate(runs, runs.begin() + static_cast<std::ptrdiff_t>(runs.size() * rank / count));
   waiting_.insert(waiting_.end(), runs.begin(), runs.end());
-  listing_ = false;
+  is_listing_ = false;
   take_next();
 }
 
 bool Recovery::is_wanted(const model::Run& run) const {
-  // One that is just being accepted has its seat already, and will be entered by whoever accepts it.
+  // One that is just being accepted has its seat already, and will be entered by its acceptance.
   if (needs_.live.find(run.id) != nullptr || needs_.admission.knows(run.id)) return false;
   if (needs_.peers.alone()) return true;
   const auto fate = needs_.peers.fate_of(run.node);
@@ -76,31 +80,37 @@ void Recovery::take(const model::Run& run) {
 }
 
 void Recovery::adopt(const model::Run& taken) {
-  ++under_way_;
   // A slot that was kept for it and that it does not need, because it ended or could not be read, is free.
-  read(taken, [this, run = taken.id] { needs_.admission.forgo(run); });
-}
-
-void Recovery::one_done() {
-  SLUICE_CHECK(under_way_ > 0);
-  --under_way_;
-  take_next();
+  begin(read(taken), taken.id, [this, run = taken.id] { needs_.admission.forgo(run); });
 }
 
 void Recovery::take_next() {
-  while (under_way_ < at_once && !waiting_.empty()) {
+  while (under_way_.size() < at_once && !waiting_.empty()) {
     const auto run = waiting_.front();
     waiting_.pop_front();
-    ++under_way_;
-    take_over(run);
+    if (needs_.live.find(run.id) == nullptr) begin(take_over(run), run.id, nullptr);
   }
-  if (under_way_ > 0) return;
+  if (!under_way_.empty()) return;
   hold_again();
-  if (!listing_ && !looks_.empty()) end_look();
+  if (!is_listing_ && !looks_.empty()) end_look();
+}
+
+void Recovery::begin(Task<Result<RunPast>> reading, model::RunId run, Callback<void()> then) {
+  const auto at = under_way_.emplace(under_way_.end());
+  at->start(std::move(reading), [this, at, run, then = std::move(then)](const Result<RunPast>& past) mutable {
+    const auto watch = lifetime_.watch();
+    if (past) recover(past.value());
+    if (watch.is_over()) return;
+    if (then) then();
+    if (!past && !on_failed(run, past.error())) return;
+    if (watch.is_over()) return;
+    under_way_.erase(at);
+    take_next();
+  });
 }
 
 void Recovery::end_look() {
-  SLUICE_CHECK(under_way_ == 0 && waiting_.empty());
+  SLUICE_CHECK(under_way_.empty() && waiting_.empty());
   auto done = std::move(looks_.front().done);
   looks_.pop_front();
   if (!looks_.empty()) begin_look();
@@ -109,26 +119,19 @@ void Recovery::end_look() {
   if (!watch.is_over()) needs_.postbox.look();
 }
 
-void Recovery::put_off(const model::Run& run, const Error& why) {
-  if (why.kind == ErrorKind::unavailable) return give_up(why);
-  if (why.kind == ErrorKind::overloaded) {
-    // Nothing was done, so its turn comes again; meanwhile it counts as under way.
-    waiting_.push_back(run);
-    again_ = needs_.loop.after({again_ms}, [this] {
-      under_way_ -= std::exchange(put_off_, 0);
-      take_next();
-    });
-    ++put_off_;
-    return;
-  }
+bool Recovery::on_failed(model::RunId run, const Error& why) {
+  if (why.kind == ErrorKind::unavailable) return give_up(why), false;
+  // Another server was quicker, or the run's end was.
+  if (why.kind == ErrorKind::conflict) return true;
   // One run's damage is no reason to leave the others lying.
-  needs_.log.write(world::LogLevel::error, "run cannot be taken up", {{"run", run.id.text()}, {"why", why.what}});
-  one_done();
+  needs_.log.write(world::LogLevel::error, "run cannot be taken up", {{"run", run.text()}, {"why", why.what}});
+  return true;
 }
 
 void Recovery::give_up(const Error& why) {
   waiting_.clear();
-  listing_ = false;
+  listing_.drop();
+  is_listing_ = false;
   const auto watch = lifetime_.watch();
   for (auto& look : std::exchange(looks_, {})) {
     if (look.done && !watch.is_over()) look.done(Error(why).in("recover"));
@@ -136,31 +139,30 @@ void Recovery::give_up(const Error& why) {
   if (!watch.is_over() && why.kind == ErrorKind::unavailable) needs_.host.store_fell_silent(why);
 }
 
-void Recovery::take_over(const model::Run& run) {
-  if (needs_.live.find(run.id) != nullptr) return one_done();
-  needs_.store.take_over(run.id, run.epoch,
-                         lifetime_.guard([this, run](Result<model::Run> taken) { on_taken(run, std::move(taken)); }));
-}
-
-void Recovery::on_taken(const model::Run& run, Result<model::Run> taken) {
-  // Somebody else was quicker, or its end was.
-  if (!taken && taken.error().kind == ErrorKind::conflict) return one_done();
-  if (!taken) return put_off(run, taken.error());
+// Nothing is done while the store is busy, so the turn of this run lasts until it is not.
+Task<Result<RunPast>> Recovery::take_over(model::Run run) {
+  const auto ask = [&](auto done) { needs_.store.take_over(run.id, run.epoch, std::move(done)); };
+  auto taken = co_await answer<Result<model::Run>>(ask);
+  while (!taken && taken.error().kind == ErrorKind::overloaded) {
+    co_await pause(needs_.loop, read_again);
+    taken = co_await answer<Result<model::Run>>(ask);
+  }
+  if (!taken) co_return taken.error();
   SLUICE_CHECK(taken.value().id == run.id && taken.value().epoch > run.epoch);
   if (run.node != taken.value().node) {
     needs_.figures.taken_over.add();
     needs_.log.write(world::LogLevel::info, "run taken over", {{"run", run.id.text()}, {"from", run.node.text()}});
   }
-  read(taken.value(), nullptr);
+  co_return co_await read(std::move(taken).take());
 }
 
-void Recovery::read(const model::Run& run, Callback<void()> then) {
-  read_past(needs_.store, needs_.log, run,
-            lifetime_.guard([this, run, then = std::move(then)](Result<std::shared_ptr<RunPast>> past) mutable {
-              if (past) recover(*past.value());
-              if (then) then();
-              past ? one_done() : put_off(run, past.error());
-            }));
+Task<Result<RunPast>> Recovery::read(model::Run run) {
+  auto past = co_await read_past(needs_.store, needs_.log, run);
+  while (!past && past.error().kind == ErrorKind::overloaded) {
+    co_await pause(needs_.loop, read_again);
+    past = co_await read_past(needs_.store, needs_.log, run);
+  }
+  co_return std::move(past);
 }
 
 void Recovery::recover(const RunPast& past) {
@@ -221,7 +223,7 @@ std::string Recovery::obstacle(const RunPast& past) const {
     return " while the agent was at work in its sandbox; what it did there is gone.";
   }
   if (!needs_.dispatcher.can_resume(*past.agent, past.told_text)) {
-    return " after part of the answer had been told; the agent's program cannot go on from there.";
+    return " after part of the answer had been sent; the agent's program cannot go on from there.";
   }
   return "";
 }
@@ -236,7 +238,7 @@ void Recovery::hold_again() {
   const int64_t span = needs_.options.max_hold_seconds * 1'000;
   for (const auto& held : std::exchange(held_, {})) {
     if (needs_.live.find(held.run) == nullptr) continue;  // lost meanwhile
-    // Another server's clock said when it came, which may be wrong: nobody waits longer than a fresh one.
+    // Another server's clock said when it came, which may be wrong: no run waits longer than a fresh one.
     const auto left = std::clamp<int64_t>(held.created_at.ms + span - needs_.clock.now().ms, 0, span);
     needs_.admission.hold_again(held.run, held.told_place, {left});
   }

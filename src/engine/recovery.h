@@ -7,11 +7,12 @@
 #pragma once
 
 #include <deque>
-#include <memory>
+#include <list>
 #include <string>
 #include <vector>
 
 #include "base/lifetime.h"
+#include "base/task.h"
 #include "engine/admission.h"
 #include "engine/live_runs.h"
 #include "engine/peers.h"
@@ -64,7 +65,7 @@ class Recovery final {
   void adopt(const model::Run& taken);
   // Runs that no node carries are being looked for or recovered: they come before those that wait on other nodes.
   bool is_looking() const { return !looks_.empty(); }
-  bool is_idle() const { return under_way_ == 0 && waiting_.empty() && looks_.empty(); }
+  bool is_idle() const { return under_way_.empty() && waiting_.empty() && looks_.empty(); }
   // This run waits for a slot; it queues when all that wait are known.
   void queue_later(LiveRun& live);
   // Runs that waited queue again, in their old order.
@@ -83,33 +84,31 @@ class Recovery final {
   };
 
   void begin_look();
-  void fail_look(const Error& why);
-  void on_unfinished(std::vector<model::Run> runs);
+  Task<Result<std::vector<model::Run>>> list();
+  void on_listed(Result<std::vector<model::Run>> runs);
   bool is_wanted(const model::Run& run) const;
   void take_next();
   void end_look();
-  void take_over(const model::Run& run);
-  void on_taken(const model::Run& run, Result<model::Run> taken);
-  void read(const model::Run& run, Callback<void()> then);
+  // `then` once it is live again, over, or cannot be recovered.
+  void begin(Task<Result<RunPast>> reading, model::RunId run, Callback<void()> then);
+  Task<Result<RunPast>> take_over(model::Run run);
+  Task<Result<RunPast>> read(model::Run run);
+  // False when this Recovery goes with the failure.
+  bool on_failed(model::RunId run, const Error& why);
   void recover(const RunPast& past);
   void prepare(LiveRun& live, const RunPast& past) const;
   // The reason why it cannot be carried on; empty if it can.
   std::string obstacle(const RunPast& past) const;
   bool can_reattach(const RunPast& past) const;
-  void one_done();
-  // This run cannot be recovered: later, not at all, or nothing can.
-  void put_off(const model::Run& run, const Error& why);
   void give_up(const Error& why);
 
   Needs needs_;
   std::deque<model::Run> waiting_;
   std::vector<Held> held_;  // they queue again when all are known, in their old order
-  int under_way_ = 0;
-  int put_off_ = 0;  // of them: waiting for room on the disk
-  world::Timer again_;
-  world::Timer look_again_;
-  std::deque<Look> looks_;  // the first is under way
-  bool listing_ = false;    // it does not know yet what there is
+  std::list<Sequence> under_way_;
+  Sequence listing_;
+  std::deque<Look> looks_;   // the first is under way
+  bool is_listing_ = false;  // it does not know yet what there is
   Lifetime lifetime_;
 };
 

@@ -149,7 +149,7 @@ TEST_F(EngineTest, A_write_of_unknown_outcome_is_delivered_once_and_stops_neithe
     agent_says("uncertain ");
     agent_says("no ");
     loop.advance({1'000});
-    EXPECT_EQ(dispatcher.jobs.size(), jobs) << "whoever works need not notice";
+    EXPECT_EQ(dispatcher.jobs.size(), jobs) << "the work need not notice";
     EXPECT_EQ(dispatcher.working(), 1);
     agent_says("more");
     agent_finishes();
@@ -403,7 +403,7 @@ TEST_F(EngineTest, A_store_that_stays_silent_is_tried_with_growing_patience) {
   send_ok(message("hello"));
   for (int n = 0; n < 1'000; ++n) disk.fail_write(n, store::Fault::before_write);
   const int before = disk.write_count();
-  agent_says("nobody hears");
+  agent_says("no one hears");
   loop.advance({60'000});
   EXPECT_LT(disk.write_count() - before, 60);
   EXPECT_GT(disk.write_count() - before, 10);

@@ -1,10 +1,114 @@
-#include "engine/run_engine.h"
+// The engine behind its interface: it makes the parts, passes each what it needs, and keeps what concerns all live runs
+// at once: how one enters and leaves, and what becomes of them when they are dropped, recovered or let go.
+//
+// Called from the loop's thread.
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "base/check.h"
+#include "engine/acceptance.h"
+#include "engine/following.h"
+#include "engine/kept_workspaces.h"
+#include "engine/launcher.h"
+#include "engine/leftovers.h"
 #include "engine/mail_words.h"
 #include "engine/problems.h"
+#include "engine/recoveries.h"
+#include "engine/run_requests.h"
 
 namespace sluice::engine {
+namespace {
+
+class RunEngine final : public Engine,
+                        private RunOwner,
+                        private Acceptance::Host,
+                        private Cluster::Host,
+                        private Launcher::Host,
+                        private Recovery::Host,
+                        private StoreOutage::Host {
+ public:
+  RunEngine(EngineNeeds needs, EngineOptions options);
+  ~RunEngine() override;
+
+  void recover(Callback<void(Result<Unit>)> done) override;
+  void send(Send send, Callback<void(SendOutcome)> done) override;
+  std::unique_ptr<Reading> read(const model::Run& run, const wire::View& view, Reader& reader) override;
+  std::unique_ptr<Waiting> wait_for_end(const model::Run& run, Callback<void(Result<wire::Ending>)> done) override;
+  void cancel(model::TenantId tenant, model::RunId run, RunRequests::Cancelled done) override;
+  void decide(Decision decision, RunRequests::Decided done) override;
+  void run_of(model::TenantId tenant, model::ConversationId conversation,
+              Callback<void(Result<std::optional<model::RunId>>)> done) override;
+  bool attends(model::RunId run) const override;
+  Capacity capacity() const override { return cluster_.capacity(); }
+  model::SandboxNow sandbox_of(model::ConversationId conversation) const override;
+  std::optional<model::Problem> refusal_of_sticky(model::TenantId tenant,
+                                                  const model::TenantLimits& limits) const override;
+  void conversation_changed(const model::Conversation& conversation) override;
+  void secrets_changed(model::TenantId tenant) override;
+  void store_fell_silent(const Error& why) override { outage_.begin(why); }
+  bool reaches_store() override { return cluster_.reaches_store(); }
+  std::vector<journal::SeenNode> nodes() const override { return cluster_.nodes(); }
+  bool is_gone(model::NodeId node) const override;
+  void ask_node(model::NodeId node, std::string kind, std::string body,
+                Callback<void(Result<std::string>)> done) override;
+  void answer_nodes(std::string kind, NodeAnswerer answerer) override;
+  void drain(Millis deadline, Callback<void()> done) override;
+
+ private:
+  struct Figures {
+    explicit Figures(world::Metrics& metrics);
+    world::Counter &completed, &failed, &cancelled;
+    world::Histogram& duration;
+    world::Counter& violations;
+  };
+
+  void on_dirty(model::RunId run) override { live_.flush_later(run); }
+  void on_notice() override;
+  void on_over(LiveRun& run) override;
+  void on_unsure(LiveRun& run, const Error& why) override;
+  void on_sure() override { outage_.on_answer(); }
+  void on_lost(LiveRun& run, const Error& why) override;
+
+  std::optional<model::Problem> refusal_now() const override;
+  LiveRun& enter(const model::Run& run, model::Message message, std::string request_id) override;
+  void lose_to_other(LiveRun& run, const Error& why) override;
+  void note_left() override;
+  void run_recovery() override { recoveries_.run(); }
+  void end_recovery() override;
+  void drop_all(const Error& why) override;
+
+  void drop_runs(const Error& why);
+  void end_drain();
+  // What changed by this node's doing or another's.
+  void apply_change(const model::Conversation& conversation);
+  void on_change_elsewhere(const journal::Mail& mail, Postbox::Reply reply);
+
+  EngineNeeds needs_;
+  EngineOptions options_;
+  Figures figures_;
+  RunFigures run_figures_;
+  Recovery::Figures recovery_figures_;
+  StoreClock store_clock_;
+  const RunNeeds run_needs_;
+  LiveRuns live_;
+  Launcher launcher_;
+  Admission admission_;
+  Draining draining_;
+  Postbox postbox_;
+  Suspension suspension_;
+  StoreOutage outage_;
+  Cluster cluster_;
+  Recoveries recoveries_;
+  RunSecrets secrets_;
+  StickyHomes homes_;
+  Acceptance acceptance_;
+  EndWaiters end_waiters_;
+  RunRequests requests_;
+  Leftovers leftovers_;
+  KeptWorkspaces kept_workspaces_;
+  Lifetime lifetime_;
+};
 
 RunEngine::Figures::Figures(world::Metrics& metrics)
     : completed(metrics.counter("sluice_runs_ended_total", "Runs that are over.", R"(state="completed")")),
@@ -23,8 +127,8 @@ RunEngine::RunEngine(EngineNeeds needs, EngineOptions options)
       store_clock_(needs.loop),
       run_needs_{*this, launcher_, needs.store, needs.loop, store_clock_, needs.ids, run_figures_, options_},
       live_(needs.loop, needs.metrics),
-      launcher_({*this, live_, admission_, cluster_, recoveries_, homes_, secrets_, suspension_, retries_, draining_,
-                 needs.store, needs.dispatcher, needs.material_source, needs.loop, needs.log}),
+      launcher_({*this, live_, admission_, cluster_, recoveries_, homes_, secrets_, suspension_, draining_, needs.store,
+                 needs.dispatcher, needs.material_source, needs.loop, needs.log}),
       admission_({launcher_, needs.loop, needs.metrics, needs.dispatcher}, options_),
       draining_(admission_, needs.loop),
       postbox_(needs.store.nodes(), needs.loop, needs.ids),
@@ -39,8 +143,7 @@ RunEngine::RunEngine(EngineNeeds needs, EngineOptions options)
                    draining_,
                    needs.metrics}),
       secrets_({live_, needs.store, needs.loop, needs.log, needs.sealer, needs.workers}),
-      retries_(needs.loop),
-      homes_({*this, cluster_, recoveries_, admission_, retries_, postbox_, needs.dispatcher, needs.store}),
+      homes_({cluster_, recoveries_, admission_, postbox_, needs.dispatcher, needs.store, needs.loop}),
       acceptance_({*this, live_, admission_, recoveries_, launcher_, needs.store, store_clock_, needs.loop, needs.ids,
                    needs.log, needs.metrics, needs.disk}),
       end_waiters_({live_, cluster_, draining_, needs.store, needs.loop}),
@@ -59,10 +162,6 @@ RunEngine::RunEngine(EngineNeeds needs, EngineOptions options)
 
 // Runs go first: what works on them may still use the rest.
 RunEngine::~RunEngine() { live_.take_all(); }
-
-std::unique_ptr<Engine> make_engine(EngineNeeds needs, EngineOptions options) {
-  return std::make_unique<RunEngine>(needs, std::move(options));
-}
 
 // ── requests ────────────────────────────────────────────────────────────────────────────────────
 
@@ -177,6 +276,7 @@ void RunEngine::lose_to_other(LiveRun& run, const Error& why) {
   const auto id = run.run().id;
   needs_.log.write(world::LogLevel::info, "run is carried on by another server", {{"run", id.text()}});
   const auto lost = live_.take(id);
+  SLUICE_CHECK(lost.get() == &run);
   suspension_.forget(id);
   // It is stopped before its slot is given away, so that nothing of it acts beside the run that gets the slot.
   const auto waiters = lost->hand_over(why);
@@ -215,6 +315,7 @@ void RunEngine::on_over(LiveRun& run) {
                       {"request_id", run.progress().request_id()}});
   }
   const auto over = live_.take(record.id);
+  SLUICE_CHECK(over.get() == &run);
   suspension_.forget(record.id);
   // A node that had the run before, or the work that was stopped, may have kept something for a gate that was never
   // written.
@@ -239,6 +340,7 @@ void RunEngine::on_lost(LiveRun& run, const Error& why) {
   needs_.log.write(world::LogLevel::error, "run cannot be written", {{"run", id.text()}, {"why", why.what}});
   // Fenced out: another server carries it. Corrupt: an operator must look. Either way its end is not known here.
   const auto lost = live_.take(id);
+  SLUICE_CHECK(lost.get() == &run);
   suspension_.forget(id);
   lost->abandon(why);
   admission_.forsake(id);
@@ -274,7 +376,6 @@ void RunEngine::drop_all(const Error& why) {
 // waiters need not notice.
 void RunEngine::drop_runs(const Error& why) {
   recoveries_.drop();
-  retries_.forget_all();
   suspension_.forget_all();
   const bool others_continue = !cluster_.alone() && !draining_.has_begun();
   for (auto& [id, run] : live_.take_all()) {
@@ -302,12 +403,18 @@ void RunEngine::drain(Millis deadline, Callback<void()> done) {
     if (draining_.leaves(id)) left.push_back(id);
   }
   for (const auto& id : left) {
-    if (auto* run = live_.find(id)) draining_.let_go(*run);
+    if (auto* run = live_.find(id)) run->let_go(draining_.let_go(run->run()));
   }
   cluster_.peers().ask([](const Result<Unit>&) {});
   note_left();
 }
 
 void RunEngine::end_drain() { cluster_.peers().leave(draining_.end()); }
+
+}  // namespace
+
+std::unique_ptr<Engine> make_engine(EngineNeeds needs, EngineOptions options) {
+  return std::make_unique<RunEngine>(needs, std::move(options));
+}
 
 }  // namespace sluice::engine

@@ -2,10 +2,10 @@
 // human agreed.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 
+#include "base/task.h"
 #include "engine/engine.h"
 #include "engine/launch.h"
 #include "engine/open_steps.h"
@@ -45,8 +45,7 @@ struct RunPast {
 };
 
 // Reads the past of `run` at its head. Of a parked one only what is needed to wait on. Damage of this one run is
-// noted and logged; trouble of the whole store is an error. `done` never comes from inside.
-void read_past(store::Store& store, world::Log& log, model::Run run,
-               Callback<void(Result<std::shared_ptr<RunPast>>)> done);
+// noted and logged; trouble of the whole store is an error.
+Task<Result<RunPast>> read_past(store::Store& store, world::Log& log, model::Run run);
 
 }  // namespace sluice::engine

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/lifetime.h"
+#include "base/task.h"
 #include "engine/launch.h"
 
 namespace sluice::engine {
@@ -20,6 +21,8 @@ class RunWork final {
   void keep_launch(Launch launch) { launch_ = std::make_unique<Launch>(std::move(launch)); }
   Launch* launch() const { return launch_.get(); }
   std::unique_ptr<Launch> take_launch() { return std::move(launch_); }
+  // Ends with the run, and when the run does not stream any more.
+  Sequence& launching() { return launching_; }
 
   void use_secrets(std::shared_ptr<vault::Secrets> secrets) { secrets_ = std::move(secrets); }
   const std::shared_ptr<vault::Secrets>& secrets() const { return secrets_; }
@@ -55,6 +58,7 @@ class RunWork final {
   std::vector<model::ClientResult> results_;
   Phase phase_ = Phase::none;
   bool is_held_back_ = false;  // only while the work is active
+  Sequence launching_;
 };
 
 }  // namespace sluice::engine

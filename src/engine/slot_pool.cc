@@ -89,7 +89,7 @@ int64_t SlotPool::hold(model::RunId run, model::TenantId tenant, const model::Te
   ++held_;
   SLUICE_CHECK(adds_up());
 
-  // How many have a turn before this one, by arithmetic: nobody came later, so equal turns go first.
+  // How many have a turn before this one, by arithmetic: no run came later, so equal turns go first.
   const auto before_me = mine.overdue + static_cast<int64_t>(mine.held.size()) - 1;
   const bool passed_over = before_me >= mine.room();
   const auto my_turn = mine.next_start + before_me * mine.stride;

@@ -5,7 +5,7 @@
 // taken between two messages. Those who wait are called by start-time fair queuing: each tenant has a
 // virtual time that advances by 1/weight with each of its turns, and the tenant that is furthest behind
 // is next. Within a tenant: first come, first served. A tenant at its own limit is passed over, so it
-// delays nobody but itself. Whoever holds no slot and waits for none has no past.
+// delays no tenant but itself. A tenant that holds no slot and waits for none has no past.
 //
 // Tenants whose runs wait on other nodes take part: each node shares its slots among all tenants that wait anywhere, so
 // their weights hold across nodes. At its turn a tenant's run that waits here goes first, because it need not be moved,

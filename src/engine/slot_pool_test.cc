@@ -86,7 +86,7 @@ TEST(SlotPool, Passes_over_a_tenant_at_its_limit_and_calls_it_when_it_may_work_a
   ASSERT_TRUE(pool.take(tenant(1), one));
   ASSERT_TRUE(pool.take(tenant(2), {}));
   pool.hold(run(1), tenant(1), one);
-  EXPECT_EQ(pool.hold(run(2), tenant(2), {}), 1) << "whoever is passed over is not counted before it";
+  EXPECT_EQ(pool.hold(run(2), tenant(2), {}), 1) << "a run that is passed over is not counted before it";
   EXPECT_EQ(pool.first_in_line(9), (std::vector<SlotPool::Placed>{{run(2), 1}, {run(1), 2}}));
   pool.give_back(tenant(2));
   EXPECT_EQ(pool.next(), run(2));

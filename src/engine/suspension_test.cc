@@ -56,7 +56,7 @@ TEST_F(SuspensionTest, An_outage_of_the_store_ends_no_work_of_several_nodes) {
   const auto near = read_on(node(0), runs[0]);
   disk.hold_answers(true);
   pass(1'400);
-  EXPECT_FALSE(job_of(node(0)).is_suspended) << "nobody may say yet that it is dead";
+  EXPECT_FALSE(job_of(node(0)).is_suspended) << "no node may say yet that it is dead";
   pass(200);
   for (auto& each : nodes) {
     ASSERT_EQ(each->dispatcher.working(), 1);

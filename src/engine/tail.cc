@@ -32,7 +32,7 @@ void Tail::look_later() {
 void Tail::wake() {
   if (!look_) return;  // it is being woken
   const auto watch = lifetime_.watch();
-  // Kept here meanwhile: whoever is woken may drop this tail.
+  // Kept here meanwhile: the callee may drop this tail.
   auto look = std::move(look_);
   look();
   if (watch.is_over() || tails_ == nullptr) return;

@@ -68,7 +68,7 @@ TEST_F(TakeoverTest, Whoever_takes_a_run_over_hears_its_work_on_from_the_last_ma
   EXPECT_EQ(stored_run(run).state, RunState::completed);
   EXPECT_NE(stored_message(run.message_id).find("One two three."), std::string::npos);
   EXPECT_TRUE(is_one_story(far->reader.text));
-  EXPECT_EQ(far->reader.text.find("runner"), std::string::npos) << "a mark is nobody else's business";
+  EXPECT_EQ(far->reader.text.find("runner"), std::string::npos) << "a mark is for its own work only";
 }
 
 TEST_F(TakeoverTest, A_mark_that_was_forsaken_is_given_to_nobody) {
@@ -307,8 +307,8 @@ TEST_F(TakeoverTest, A_decision_that_is_written_late_is_not_taken_for_the_end_of
   for (auto* where : {&node(0), &node(1)}) {
     if (where->dispatcher.working() > 0) finishes(*where);
   }
-  const auto told = told_at_the_end(node(1), run);
-  EXPECT_TRUE(is_one_story(told)) << told;
+  const auto sent = told_at_the_end(node(1), run);
+  EXPECT_TRUE(is_one_story(sent)) << sent;
   EXPECT_EQ(stored_run(run).state, RunState::completed);
 }
 

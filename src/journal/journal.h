@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/limits.h"
+#include "journal/launch_records.h"
 #include "journal/nodes.h"
 #include "model/event_codec.h"
 
@@ -102,6 +103,7 @@ struct NewRun {
   // A user's message of the conversation: what was said from there on is replaced by this, and is no history any more.
   std::optional<model::MessageId> replaces_from;
   bool only_replay = false;  // it is refused: nothing is created, but a known key is answered
+  AskForLaunch ask;          // empty: the run is not launched now
 };
 
 struct Accepted {
@@ -109,6 +111,7 @@ struct Accepted {
   model::Agent agent;                // the one the run uses
   model::Run run;
   CommittedBatch events;
+  std::optional<LaunchRecords> launch;  // the answer to `ask`; empty: to be read on its own
 };
 struct Busy {
   model::Run run;  // the one in flight

@@ -57,7 +57,7 @@ Result<AcceptDecision> decide(const NewRun& made, AcceptLooks looks, model::Node
   if (made.only_replay) return AcceptDecision(AcceptOutcome(NotCreated{}));
   if (looks.secrets) return *std::move(looks.secrets);
 
-  Accepted accepted{*std::move(looks.conversation), *std::move(looks.agent), made.run, {}};
+  Accepted accepted{*std::move(looks.conversation), *std::move(looks.agent), made.run, {}, {}};
   settle(accepted.agent, accepted.conversation);
   accepted.conversation.last_message_at = made.user_message.created_at;
   auto& run = accepted.run;

@@ -150,6 +150,14 @@ class StoreTeller {
     return get(&store::conversation, tenant, made.id);
   }
 
+  // The history of a run that answers the message `before`.
+  std::vector<Turn> history(model::TenantId tenant, model::ConversationId conversation, model::MessageId before,
+                            int turns_max) {
+    model::Run run{.tenant_id = tenant, .conversation_id = conversation};
+    run.user_message_id = before;
+    return get(&store::launch_records, run, LaunchQuestion{{}, turns_max}).history;
+  }
+
   NewRun a_run(model::TenantId tenant, model::ConversationId conversation, Timestamp at = {6000}) {
     NewRun made;
     made.user_message = {.id = make_id<model::MessageId>(),

@@ -186,37 +186,6 @@ void message(Database& database, model::TenantId tenant, model::MessageId id, Do
   });
 }
 
-void history(Database& database, model::ConversationId conversation, model::MessageId before, int count_max,
-             Done<std::vector<Turn>> done) {
-  database.read(
-      conversation, std::move(done), [conversation, before, count_max](Connection& db) -> Result<std::vector<Turn>> {
-        Query place(db,
-                    "SELECT messages.number, conversation FROM messages JOIN conversations ON conversations.number = "
-                    "conversation WHERE messages.id = ? AND conversations.id = ?",
-                    before, conversation);
-        if (!place.next()) return no_such("message");
-        int64_t number = 0;
-        int64_t of = 0;
-        place.read(number, of);
-        Query query(db,
-                    "SELECT json FROM messages WHERE conversation = ? AND number < ? AND status = 'completed' "
-                    "ORDER BY number DESC LIMIT ?",
-                    of, number, count_max);
-        std::vector<Turn> turns;
-        std::string text;
-        Room room(count_max, limits::history_bytes_max);
-        while (query.next()) {
-          query.read(text);
-          auto kept = model::message_from_json(text);
-          if (!kept) return kept.error();
-          if (!room.take(kept.value().content.size())) break;
-          turns.push_back({kept.value().role, std::move(kept.value().content), kept.value().created_at});
-        }
-        std::reverse(turns.begin(), turns.end());
-        return turns;
-      });
-}
-
 // ── idempotency keys ──
 
 std::optional<sql::KeptKey> sql::find_key(Connection& db, const Idempotency& idempotency, Timestamp now) {

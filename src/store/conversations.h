@@ -25,9 +25,5 @@ void conversations(Database& database, model::TenantId tenant, ConversationFilte
 void messages(Database& database, model::TenantId tenant, model::ConversationId conversation, Order order,
               PageQuery<model::MessageId> query, Done<Page<StoredMessage>> done);
 void message(Database& database, model::TenantId tenant, model::MessageId id, Done<StoredMessage> done);
-// The last completed turns before `before` that were not replaced, oldest first: the history for a model. At most
-// `count_max` of them and limits::history_bytes_max; the newest counts first.
-void history(Database& database, model::ConversationId conversation, model::MessageId before, int count_max,
-             Done<std::vector<Turn>> done);
 
 }  // namespace sluice::store

@@ -272,21 +272,25 @@ void secrets_of(Database& database, model::TenantId tenant, model::SecretScope s
                 });
 }
 
+std::vector<model::SealedSecret> sql::secrets_in_reach(Connection& db, const SecretOwners& owners) {
+  // One question, because every message asks it. An id of zeros finds nothing.
+  const auto agent = owners.agent.value_or(model::AgentId{});
+  const auto conversation = owners.conversation.value_or(model::ConversationId{});
+  auto found = rows<model::SealedSecret>(
+      db,
+      "SELECT * FROM secrets WHERE scope = 'conversation' AND owner = ?1 AND tenant_id = ?3 UNION ALL "
+      "SELECT * FROM secrets WHERE scope = 'agent' AND owner = ?2 AND tenant_id = ?3 UNION ALL "
+      "SELECT * FROM secrets WHERE scope = 'tenant' AND owner = ?3 AND tenant_id = ?3",
+      conversation, agent, owners.tenant);
+  std::ranges::sort(found, {}, [](const model::SealedSecret& secret) {
+    return std::pair(static_cast<int>(secret.scope), std::string_view(secret.alias));
+  });
+  return found;
+}
+
 void secrets_in_reach(Database& database, SecretOwners owners, Done<std::vector<model::SealedSecret>> done) {
   database.read(std::move(done), [owners](Connection& db) -> Result<std::vector<model::SealedSecret>> {
-    // One question, because every message asks it. The id of nobody finds nothing.
-    const auto agent = owners.agent.value_or(model::AgentId{});
-    const auto conversation = owners.conversation.value_or(model::ConversationId{});
-    auto found = rows<model::SealedSecret>(
-        db,
-        "SELECT * FROM secrets WHERE scope = 'conversation' AND owner = ?1 AND tenant_id = ?3 UNION ALL "
-        "SELECT * FROM secrets WHERE scope = 'agent' AND owner = ?2 AND tenant_id = ?3 UNION ALL "
-        "SELECT * FROM secrets WHERE scope = 'tenant' AND owner = ?3 AND tenant_id = ?3",
-        conversation, agent, owners.tenant);
-    std::ranges::sort(found, {}, [](const model::SealedSecret& secret) {
-      return std::pair(static_cast<int>(secret.scope), std::string_view(secret.alias));
-    });
-    return found;
+    return sql::secrets_in_reach(db, owners);
   });
 }
 

@@ -234,33 +234,37 @@ void environments(Database& database, model::TenantId tenant, PageQuery<model::E
 
 // ── all of them at once ──
 
+FoundMaterials sql::materials(Connection& db, model::TenantId tenant, const MaterialNames& names) {
+  FoundMaterials found;
+  const auto by_id = [&]<typename Row>(const std::string& text, std::type_identity<Row>) -> std::optional<Row> {
+    const auto id = decltype(Row::id)::parse(text);
+    if (!id) return std::nullopt;
+    auto row = row_of_tenant<Row>(db, tenant, *id);
+    if (!row) return std::nullopt;
+    return std::move(row).take();
+  };
+  if (names.repository) {
+    found.repository = by_id(*names.repository, std::type_identity<model::Repository>());
+    if (!found.repository) found.missing.push_back(*names.repository);
+  }
+  for (const auto& name : names.skills) {
+    if (auto skill = by_id(name, std::type_identity<model::Skill>())) {
+      found.skills.push_back(*std::move(skill));
+    } else {
+      found.missing.push_back(name);
+    }
+  }
+  if (names.environment) {
+    found.environment = by_id(*names.environment, std::type_identity<model::Environment>());
+    if (!found.environment) found.environment = row_named<model::Environment>(db, tenant, *names.environment);
+    if (!found.environment) found.missing.push_back(*names.environment);
+  }
+  return found;
+}
+
 void materials(Database& database, model::TenantId tenant, MaterialNames names, Done<FoundMaterials> done) {
   database.read(tenant, std::move(done), [tenant, names = std::move(names)](Connection& db) -> Result<FoundMaterials> {
-    FoundMaterials found;
-    const auto by_id = [&]<typename Row>(const std::string& text, std::type_identity<Row>) -> std::optional<Row> {
-      const auto id = decltype(Row::id)::parse(text);
-      if (!id) return std::nullopt;
-      auto row = row_of_tenant<Row>(db, tenant, *id);
-      if (!row) return std::nullopt;
-      return std::move(row).take();
-    };
-    if (names.repository) {
-      found.repository = by_id(*names.repository, std::type_identity<model::Repository>());
-      if (!found.repository) found.missing.push_back(*names.repository);
-    }
-    for (const auto& name : names.skills) {
-      if (auto skill = by_id(name, std::type_identity<model::Skill>())) {
-        found.skills.push_back(*std::move(skill));
-      } else {
-        found.missing.push_back(name);
-      }
-    }
-    if (names.environment) {
-      found.environment = by_id(*names.environment, std::type_identity<model::Environment>());
-      if (!found.environment) found.environment = row_named<model::Environment>(db, tenant, *names.environment);
-      if (!found.environment) found.missing.push_back(*names.environment);
-    }
-    return found;
+    return sql::materials(db, tenant, names);
   });
 }
 

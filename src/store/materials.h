@@ -26,20 +26,6 @@ struct EnvironmentPatch {
   std::optional<std::string> script;
 };
 
-// The materials that a run names, each by its id as text; the environment also by its name.
-struct MaterialNames {
-  std::optional<std::string> repository;
-  std::vector<std::string> skills;
-  std::optional<std::string> environment;
-};
-// Those that the tenant has, and the names of those that it does not have, for the error message.
-struct FoundMaterials {
-  std::optional<model::Repository> repository;
-  std::vector<model::Skill> skills;  // in the order asked for
-  std::optional<model::Environment> environment;
-  std::vector<std::string> missing;
-};
-
 // Names are unique within a tenant, for each kind of thing: `conflict`. Lists: oldest first.
 void create_repository(Database& database, model::Repository made, Done<Unit> done);
 void update_repository(Database& database, model::TenantId tenant, model::RepositoryId id, RepositoryPatch patch,

@@ -25,6 +25,7 @@ using journal::AcceptOutcome;
 using journal::AguiRun;
 using journal::Append;
 using journal::Archived;
+using journal::AskForLaunch;
 using journal::Busy;
 using journal::CommitClass;
 using journal::Committed;
@@ -32,6 +33,7 @@ using journal::CommittedBatch;
 using journal::ConversationOutcome;
 using journal::Done;
 using journal::follow_ms;
+using journal::FoundMaterials;
 using journal::held_listed_max;
 using journal::held_of_tenant_max;
 using journal::HeldElsewhere;
@@ -39,8 +41,11 @@ using journal::HeldRun;
 using journal::Idempotency;
 using journal::JournalPage;
 using journal::KeyConflict;
+using journal::LaunchQuestion;
+using journal::LaunchRecords;
 using journal::Mail;
 using journal::MailAnswer;
+using journal::MaterialNames;
 using journal::NewConversation;
 using journal::NewRun;
 using journal::NodeFigures;
@@ -50,6 +55,7 @@ using journal::NotCreated;
 using journal::overdue_ms;
 using journal::Replay;
 using journal::SeenNode;
+using journal::Turn;
 using journal::UnfinishedRuns;
 
 struct ConversationPatch {
@@ -122,12 +128,6 @@ struct StoredMessage {
   model::MessageId id;
   std::string json;
   bool is_replaced = false;  // as message() tells it; lists do not
-};
-
-struct Turn {
-  model::Role role;
-  std::string content;
-  Timestamp at;
 };
 
 // A key as authentication needs it.

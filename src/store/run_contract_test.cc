@@ -59,6 +59,34 @@ TEST_P(RunContract, Acceptance_makes_the_messages_the_run_and_its_first_event_at
   EXPECT_EQ(refused(&store::run_of_message, tenant, made.user_message.id), ErrorKind::not_found);
 }
 
+TEST_P(RunContract, The_records_of_a_launch_are_those_that_a_read_finds_after_the_acceptance) {
+  get(&journal::Journal::append, the_end(accepted(tenant, conversation), "one"));
+  auto made = a_run(tenant, conversation);
+  made.ask = [](const model::Agent& agent, const model::Conversation& of) {
+    EXPECT_EQ(agent.system_prompt, "Be brief.");
+    EXPECT_FALSE(of.repository_id);
+    return LaunchQuestion{{.repository = "rep_of_nothing"}, 100};
+  };
+  const auto begun = accepted(made);
+  const auto read = get(&store::launch_records, begun.run, LaunchQuestion{{.repository = "rep_of_nothing"}, 100});
+  ASSERT_EQ(read.history.size(), 2U);
+  EXPECT_EQ(read.history[1].content, "one");
+  EXPECT_EQ(read.materials.missing, std::vector<std::string>{"rep_of_nothing"});
+  EXPECT_EQ(begun.launch.has_value(), !is_shared())
+      << "where one writer has the file to itself, in the same transaction";
+  if (!begun.launch) return;
+  ASSERT_EQ(begun.launch->history.size(), 2U);
+  EXPECT_EQ(begun.launch->history[1].content, "one");
+  EXPECT_EQ(begun.launch->materials.missing, read.materials.missing);
+}
+
+TEST_P(RunContract, A_history_that_is_long_is_left_to_a_read_of_its_own) {
+  get(&journal::Journal::append, the_end(accepted(tenant, conversation), std::string(100 * 1024, 'a')));
+  auto made = a_run(tenant, conversation);
+  made.ask = [](const model::Agent&, const model::Conversation&) { return LaunchQuestion{{}, 100}; };
+  EXPECT_FALSE(accepted(made).launch);
+}
+
 TEST_P(RunContract, A_conversation_can_come_into_being_with_its_first_message) {
   const auto fresh = a_conversation(tenant, {6000});
   auto made = a_run(tenant, fresh.id, {6000});

@@ -125,6 +125,7 @@ bool SimulatedDatabase::refuses_list(model::NodeId to) {
 }
 
 bool SimulatedDatabase::refuses_read(model::NodeId to) {
+  ++read_count_;
   if (refused_reads_ > 0) return refused_reads_-- > 0;
   return watch_ != nullptr && watch_->refuses_read(to);
 }

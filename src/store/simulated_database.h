@@ -65,6 +65,8 @@ class SimulatedDatabase {
   // Writes that were asked for so far, by every store on this database; without those of a store that is to be
   // reopened.
   int write_count() const { return write_count_; }
+  // Reads that were asked for so far, by every store on this database.
+  int read_count() const { return read_count_; }
   // Writes happen at once, but no answer arrives until answers are released.
   void hold_answers(bool held);
   // Nodes do not hear of each other's commits: they must look.
@@ -129,7 +131,7 @@ class SimulatedDatabase {
   bool gathers_ = false;
   std::optional<Late> late_;
   int refused_lists_ = 0, refused_reads_ = 0;
-  int write_count_ = 0;
+  int write_count_ = 0, read_count_ = 0;
   std::map<int, Fault> faults_;  // by the count of the write that fails
   bool held_ = false;
   std::vector<HeldAnswer> held_answers_;

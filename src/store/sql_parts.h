@@ -6,6 +6,10 @@
 #include "store/questions.h"
 #include "store/sql_connection.h"
 
+namespace sluice::store {
+struct SecretOwners;
+}
+
 namespace sluice::store::sql {
 
 Result<model::Tenant> tenant(Connection& db, model::TenantId id);
@@ -15,6 +19,7 @@ Result<model::Agent> default_agent(Connection& db, model::TenantId tenant);
 Result<model::Agent> agent_for(Connection& db, model::TenantId tenant, model::AgentId wanted);
 Result<model::Repository> repository(Connection& db, model::TenantId tenant, model::RepositoryId id);
 Result<model::Environment> environment(Connection& db, model::TenantId tenant, model::EnvironmentId id);
+FoundMaterials materials(Connection& db, model::TenantId tenant, const MaterialNames& names);
 
 Result<model::Conversation> conversation(Connection& db, model::TenantId tenant, model::ConversationId id);
 // SQLite's Store::create_conversation().
@@ -40,6 +45,7 @@ void keep_gate(Connection& db, const Append& append);
 std::optional<Error> refusal_of_secrets(Connection& db, const NewRun& made);
 void keep_secrets_of(Connection& db, const NewRun& made);
 void drop_secrets(Connection& db, model::SecretScope scope, Ulid owner);
+std::vector<model::SealedSecret> secrets_in_reach(Connection& db, const SecretOwners& owners);
 void drop_notices(Connection& db, model::TenantId tenant);
 
 // ── AG-UI names ──

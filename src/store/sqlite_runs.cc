@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "journal/run_rules.h"
+#include "store/launch_records.h"
 #include "store/patch.h"
 #include "store/sql_parts.h"
 #include "store/sql_rows.h"
@@ -118,6 +119,7 @@ Result<AcceptOutcome> accept(Connection& db, OpenRuns& open_runs, const NewRun& 
   keep_secrets_of(db, made);
   if (made.idempotency) keep_key(db, *made.idempotency, open.number, std::nullopt, run.created_at);
   if (!db.failure()) open_runs.enter(run.id, std::move(open));
+  if (made.ask) accepted.launch = launch_records_at_once(db, accepted, made.ask);
   return AcceptOutcome(std::move(accepted));
 }
 

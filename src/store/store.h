@@ -25,6 +25,7 @@
 #include "store/endpoints.h"
 #include "store/executions.h"
 #include "store/gates.h"
+#include "store/launch_records.h"
 #include "store/materials.h"
 #include "store/questions.h"
 #include "store/runs.h"

@@ -305,7 +305,7 @@ TEST_P(StoreContract, History_ends_at_its_bound_of_bytes_and_loses_the_oldest) {
   get(&journal::Journal::append, the_end(accepted(tenant, conversation), std::string(half, 'a')));
   get(&journal::Journal::append, the_end(accepted(tenant, conversation), std::string(half, 'b')));
   const auto now = accepted(tenant, conversation);
-  const auto turns = get(&store::history, conversation, now.run.message_id, 100);
+  const auto turns = history(tenant, conversation, now.run.message_id, 100);
   ASSERT_EQ(turns.size(), 3U);
   EXPECT_EQ(turns[0].role, model::Role::user);
   EXPECT_TRUE(turns[1].content == std::string(half, 'b'));
@@ -313,10 +313,10 @@ TEST_P(StoreContract, History_ends_at_its_bound_of_bytes_and_loses_the_oldest) {
 
   get(&journal::Journal::append, the_end(now, std::string(2 * limits::history_bytes_max, 'c')));
   const auto later = accepted(tenant, conversation);
-  EXPECT_EQ(get(&store::history, conversation, later.run.message_id, 100).size(), 1U) << "only the question fits";
-  EXPECT_EQ(get(&store::history, conversation, later.run.user_message_id, 100).size(), 1U)
+  EXPECT_EQ(history(tenant, conversation, later.run.message_id, 100).size(), 1U) << "only the question fits";
+  EXPECT_EQ(history(tenant, conversation, later.run.user_message_id, 100).size(), 1U)
       << "the newest, whatever its size";
-  EXPECT_TRUE(get(&store::history, conversation, later.run.message_id, 0).empty());
+  EXPECT_TRUE(history(tenant, conversation, later.run.message_id, 0).empty());
 }
 
 TEST_P(StoreContract, What_was_replaced_is_listed_as_it_was_and_no_history_any_more) {
@@ -342,7 +342,7 @@ TEST_P(StoreContract, What_was_replaced_is_listed_as_it_was_and_no_history_any_m
   EXPECT_EQ(get(&store::message, tenant, replaced.run.message_id).json, listed);
   EXPECT_EQ(get(&store::messages, tenant, conversation, Order::ascending, PageQuery<model::MessageId>{}).rows.size(),
             8U);
-  const auto turns = get(&store::history, conversation, now.run.message_id, 100);
+  const auto turns = history(tenant, conversation, now.run.message_id, 100);
   ASSERT_EQ(turns.size(), 3U);
   EXPECT_EQ(turns[1].content, "one");
 }
@@ -360,7 +360,7 @@ TEST_P(StoreContract, History_is_the_last_completed_turns_oldest_first) {
 
   const auto turns = [&](int count_max) {
     std::vector<std::string> words;
-    for (const auto& turn : get(&store::history, conversation, now.run.message_id, count_max)) {
+    for (const auto& turn : history(tenant, conversation, now.run.message_id, count_max)) {
       words.push_back(std::string(model::name_of(turn.role)) + ": " + turn.content);
     }
     return words;
@@ -369,8 +369,10 @@ TEST_P(StoreContract, History_is_the_last_completed_turns_oldest_first) {
   EXPECT_EQ(turns(100), Words({"user: What is it?", "assistant: one", "user: What is it?", "user: What is it?",
                                "assistant: two", "user: What is it?"}));
   EXPECT_EQ(turns(2), Words({"assistant: two", "user: What is it?"}));
-  EXPECT_EQ(get(&store::history, conversation, now.run.user_message_id, 1).at(0).content, "two");
-  EXPECT_EQ(refused(&store::history, conversation, make_id<model::MessageId>(), 1), ErrorKind::not_found);
+  EXPECT_EQ(history(tenant, conversation, now.run.user_message_id, 1).at(0).content, "two");
+  model::Run unknown{.tenant_id = tenant, .conversation_id = conversation};
+  unknown.user_message_id = make_id<model::MessageId>();
+  EXPECT_EQ(refused(&store::launch_records, unknown, LaunchQuestion{{}, 1}), ErrorKind::not_found);
 }
 
 TEST_P(StoreContract, Reopening_loses_nothing) {

@@ -30,7 +30,8 @@ BUGS = {
     "checkpoint_twice": ("from_checkpoint ? progress.use_up_checkpoint(std::move(written)) :", "from_checkpoint ? written() :"),
     "layers_left": ("  leftovers_.find();\n", ""),
     "layers_taken": ("if (page && is_over(page.value().run.state)) {", "if (page) {"),
-    "step_unseen": ("work.witness = std::make_shared<WrittenWitness>(ready);", ""),
+    "freeze_unseen": ("  co_await make_sure_of(live);\n", ""),
+    "step_unseen": ("work.witness = std::make_shared<WrittenWitness>(live);", ""),
     "resumed_unasked": ("if (live == nullptr || is_on_) return;", "return resume(run);"),
     "look_idle": ("void Recoveries::take_up_unattended() { run(); }", "void Recoveries::take_up_unattended() {}"),
     "all_doubted": ("    needs_.host.end_recovery();\n    if (!std::exchange(patient_, true)) {",
@@ -39,7 +40,7 @@ BUGS = {
     "conflict_believed": ("if (is_outcome_unknown(why)) return be_unsure(why);\n  if (why.kind != ErrorKind::overloaded && !name_is_taken)",
                           "if (why.kind == ErrorKind::unavailable) return be_unsure(why);\n"
                           "  if (why.kind != ErrorKind::overloaded && !name_is_taken)"),
-    "list_given_up": ("if (why.kind != ErrorKind::overloaded) return give_up(why);", "return give_up(why);"),
+    "list_given_up": ("if (heard.error().kind != ErrorKind::overloaded) co_return heard.error();", "co_return heard.error();"),
     "cut_off_kills": ("if (peers_.knows_others()) needs_.suspension.begin();",
                       "needs_.host.drop_all({ErrorKind::unavailable, \"this server cannot reach the store\"});"),
     "audit_forgotten": ("  keep_audit(db, append.audit);\n", "  if (append.state == model::RunState::parked) keep_audit(db, append.audit);\n"),
@@ -48,7 +49,7 @@ BUGS = {
     "secret_of_refused": ("if (auto* outcome = std::get_if<AcceptOutcome>(&decided.value())) return std::move(*outcome);",
                           "if (auto* outcome = std::get_if<AcceptOutcome>(&decided.value())) {\n"
                           "    keep_secrets_of(db, made);\n    return std::move(*outcome);\n  }"),
-    "text_repeated": ("case text: past_->told_text += event.body; return;", "case text: return;"),
+    "text_repeated": ("case text: past_.told_text += event.body; return;", "case text: return;"),
 }
 
 

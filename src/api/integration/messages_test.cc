@@ -51,6 +51,27 @@ TEST_F(MessagesTest, The_list_shows_the_message_byte_for_byte_as_the_stream_did_
       404);
 }
 
+TEST_F(MessagesTest, From_the_request_to_the_agent_the_store_is_asked_once_and_twice_where_materials_are_checked) {
+  const auto repository = make_repository("r");
+  const auto skill = make_skill("a");
+  const auto trips_of = [&](const std::string& body) {
+    const int before = disk.write_count() + disk.read_count();
+    const auto dispatched = agent.dispatch_count;
+    post(path, body);
+    EXPECT_EQ(agent.dispatch_count, dispatched + 1);
+    const int trips = disk.write_count() + disk.read_count() - before;
+    agent_finishes();
+    return trips;
+  };
+  get("/v1/capacity");  // the key is known from now on
+  EXPECT_EQ(trips_of(R"({"content":"hello"})"), 1) << "the transaction that accepts the message";
+  EXPECT_EQ(trips_of(R"({"content":"and then?"})"), 1);
+  EXPECT_EQ(trips_of(R"({"content":"x","repository_id":")" + repository + R"(","skill_ids":[")" + skill +
+                     R"("],"secrets":{"TOKEN":"a-secret-value"}})"),
+            2)
+      << "the request is checked first";
+}
+
 TEST_F(MessagesTest, Materials_of_a_message_reach_the_run_and_its_record) {
   const std::string trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const auto words =
