@@ -155,6 +155,123 @@ TEST_F(SimulatedFaults, Writes_that_are_gathered_share_one_transaction_and_its_f
   EXPECT_EQ(try_two(), (std::vector<bool>{true, true})) << "each alone, and it is in nobody's way";
 }
 
+// What its watch is asked, and answers.
+struct Delays final : DatabaseWatch {
+  std::optional<Fault> on_write(model::NodeId /*by*/) override { return std::exchange(next_fault, std::nullopt); }
+  bool reaches(model::NodeId /*node*/) override { return true; }
+  int news_copies(model::NodeId /*to*/) override { return 0; }
+  void on_moved(model::NodeId /*by*/, const model::Run& /*run*/) override {}
+  int64_t operation_delay_ms(model::NodeId /*of*/, SessionKind session) override {
+    return session == SessionKind::writer ? writer_delay_ms : 0;
+  }
+  int64_t answer_delay_ms(model::NodeId /*of*/, SessionKind session) override {
+    return session == SessionKind::readers ? reader_delay_ms : 0;
+  }
+  void on_events_lost(model::RunId /*run*/, model::Position left) override { left_after_power_cut = left; }
+  std::optional<Fault> next_fault;
+  int64_t writer_delay_ms = 0;
+  int64_t reader_delay_ms = 0;
+  std::optional<model::Position> left_after_power_cut;
+};
+
+TEST_F(SimulatedFaults, A_power_cut_loses_flow_after_the_last_boundary_and_nothing_else) {
+  const auto tenant = make_tenant();
+  const auto begun = accepted(tenant, make_conversation(tenant).id);
+  Delays watch;
+  disk.be_watched(&watch);
+  disk.prepare_power_cuts(SimulatedDatabase::Durability::standard);
+  const auto add = [&](uint64_t after, CommitClass commit_class) {
+    get(&journal::Journal::append, Append{.run = begun.run.id,
+                                          .epoch = begun.run.epoch,
+                                          .head = {after},
+                                          .events = {{model::EventKind::text, {7000}, "w"}},
+                                          .commit_class = commit_class});
+  };
+  const auto head = begun.run.head.value;
+  add(head, CommitClass::flow);
+  add(head + 1, CommitClass::boundary);
+  EXPECT_EQ(disk.unsynced_count(), 0U) << "a sync is of all that was committed before";
+  for (const uint64_t after : {head + 2, head + 3, head + 4}) add(after, CommitClass::flow);
+  EXPECT_EQ(disk.unsynced_count(), 3U);
+  store_.reset();
+  disk.cut_power(1);
+  EXPECT_EQ(watch.left_after_power_cut, model::Position{head + 3});
+  restart();
+  EXPECT_EQ(get(&journal::Journal::read, begun.run.id, model::Position{}, std::size_t{1} << 20).events.size(),
+            head + 3);
+  add(head + 3, CommitClass::boundary);
+  disk.be_watched(nullptr);
+}
+
+TEST_F(SimulatedFaults, Nothing_is_unsynced_with_strict_durability) {
+  const auto tenant = make_tenant();
+  const auto begun = accepted(tenant, make_conversation(tenant).id);
+  disk.prepare_power_cuts(SimulatedDatabase::Durability::strict);
+  get(&journal::Journal::append, Append{.run = begun.run.id,
+                                        .epoch = begun.run.epoch,
+                                        .head = begun.run.head,
+                                        .events = {{model::EventKind::text, {7000}, "w"}}});
+  EXPECT_EQ(disk.unsynced_count(), 0U);
+}
+
+TEST_F(SimulatedFaults, A_transaction_that_is_overlapped_is_undone_and_repeated_after_the_other_one) {
+  const auto tenant = make_tenant();
+  disk.gather(true);
+  Delays watch;
+  SimulatedStore other(disk, loop_, make_id<model::NodeId>());
+  disk.be_watched(&watch);
+  std::vector<std::string> order;
+  const auto make = [&](Store& at, const std::string& name) {
+    at.create_conversation({a_conversation(tenant), "", {}},
+                           [&order, name](const auto& done) { order.push_back(name + (done ? "" : " failed")); });
+  };
+  make(store(), "first");
+  make(store(), "second");
+  make(other, "other");
+  watch.next_fault = Fault::overlaps;
+  loop().settle();
+  EXPECT_EQ(order.size(), 3U);
+  EXPECT_EQ(disk.count("SELECT count(*) FROM conversations"), 3);
+  disk.be_watched(nullptr);
+}
+
+TEST_F(SimulatedFaults, A_session_that_waits_delays_no_other_one) {
+  const auto tenant = make_tenant();
+  Delays watch;
+  watch.writer_delay_ms = 200;
+  disk.be_watched(&watch);
+  const auto made = a_conversation(tenant);
+  bool is_made = false;
+  std::optional<bool> is_found;
+  store().create_conversation({made, "", {}}, [&](const auto& done) { is_made = bool(done); });
+  store::conversation(store().database(), tenant, made.id, [&](const auto& found) { is_found = bool(found); });
+  loop().settle();
+  EXPECT_FALSE(is_made);
+  EXPECT_EQ(is_found, false);
+  watch.writer_delay_ms = 0;
+  loop_.advance({200});
+  EXPECT_TRUE(is_made);
+  disk.be_watched(nullptr);
+}
+
+TEST_F(SimulatedFaults, An_answer_that_is_late_is_of_the_moment_at_which_it_was_read) {
+  const auto tenant = make_tenant();
+  Delays watch;
+  watch.reader_delay_ms = 100;
+  disk.be_watched(&watch);
+  const auto made = a_conversation(tenant);
+  std::optional<bool> is_found;
+  bool is_made = false;
+  store::conversation(store().database(), tenant, made.id, [&](const auto& found) { is_found = bool(found); });
+  store().create_conversation({made, "", {}}, [&](const auto& done) { is_made = bool(done); });
+  loop().settle();
+  EXPECT_TRUE(is_made);
+  EXPECT_EQ(is_found, std::nullopt);
+  loop_.advance({100});
+  EXPECT_EQ(is_found, false);
+  disk.be_watched(nullptr);
+}
+
 TEST_F(SimulatedFaults, Answers_of_a_store_that_is_gone_are_dropped) {
   const auto tenant = make_tenant();
   disk.hold_answers(true);

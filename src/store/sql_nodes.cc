@@ -1,5 +1,6 @@
 #include "store/sql_nodes.h"
 
+#include "store/simulated_database.h"
 #include "store/sql_query.h"
 #include "store/sqlite_runs.h"
 
@@ -103,19 +104,27 @@ CREATE TABLE agreed (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 )sql";
 }
 
-SqlNodes::SqlNodes(Database& database, Writer& writer, OpenRuns& open_runs, model::NodeId self, world::Loop& loop)
-    : database_(database), writer_(writer), open_runs_(open_runs), self_(self), loop_(loop), beats_(self) {}
+SqlNodes::SqlNodes(Database& database, Writer& writer, SimulatedServer& server)
+    : database_(database),
+      writer_(writer),
+      server_(server),
+      self_(server.node()),
+      loop_(server.loop()),
+      beats_(server.node()) {}
 
-// A connection that failed is made anew, because what it says does no harm when it is said twice.
+// A connection that failed is made anew, because its operations can be repeated without harm.
 template <typename T, typename Attempt>
-void SqlNodes::write(Done<T> done, Attempt attempt) {
+void SqlNodes::write(Done<T> done, Attempt attempt, Work::Class work_class) {
   const auto nothing = [](Connection&) -> Result<Unit> { return Unit{}; };
   if (writer_.broken()) {
     writer_.submit(
         std::make_unique<Operation<Unit, decltype(nothing)>>(Work::Class::reopen, nothing, [](const Result<Unit>&) {}));
   }
-  writer_.submit(std::make_unique<Operation<T, Attempt>>(Work::Class::flow, std::move(attempt), std::move(done)));
+  writer_.submit(std::make_unique<Operation<T, Attempt>>(work_class, std::move(attempt), std::move(done)));
 }
+
+// By the database's wall clock, in microseconds. No two of one node's are equal, even when that clock is set back.
+int64_t SqlNodes::beat_time() { return server_.database_now().ms * 1'000 + beat_count_++ % 1'000; }
 
 // ── who lives ───────────────────────────────────────────────────────────────────────────────────
 
@@ -123,7 +132,7 @@ void SqlNodes::beat(NodeFigures figures, int64_t forget_ms, Done<std::vector<See
   write(std::move(done),
         [this, figures = std::move(figures), forget_ms](Connection& db) -> Result<std::vector<SeenNode>> {
           const auto now_us = loop_.monotonic_us();
-          keep_beat(db, self_, figures, loop_.now(), now_us);
+          keep_beat(db, self_, figures, server_.database_now(), beat_time());
           forget_silent(db, beats_.silent_for(forget_ms, now_us));
           std::vector<Beat> beats;
           auto seen = read_nodes(db, beats);
@@ -147,7 +156,7 @@ void SqlNodes::agree(std::string name, std::string value, Done<std::string> done
                   "INSERT INTO agreed (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = "
                   "excluded.value WHERE EXISTS (SELECT 1 FROM nodes WHERE id = ?3) AND NOT EXISTS (SELECT 1 FROM "
                   "nodes WHERE id <> ?3 AND beat_at > ?4 - 10000000)",
-                  name, value, self_, loop_.monotonic_us());
+                  name, value, self_, beat_time());
           Query query(db, "SELECT value FROM agreed WHERE name = ?", name);
           std::string agreed;
           if (query.next()) query.read(agreed);
@@ -234,9 +243,11 @@ void SqlNodes::held_elsewhere(Done<std::vector<HeldElsewhere>> done) {
 }
 
 void SqlNodes::claim(std::vector<HeldRun> wanted, Done<std::vector<model::Run>> done) {
-  database_.write(std::move(done), [&open = open_runs_, self = self_, wanted = std::move(wanted)](Connection& db) {
+  const auto attempt = [&open = server_.open_runs(), self = self_, wanted = std::move(wanted)](Connection& db) {
     return sql::claim(db, open, wanted, self);
-  });
+  };
+  server_.separates_sessions() ? write(std::move(done), attempt, Work::Class::boundary)
+                               : database_.write(std::move(done), attempt);
 }
 
 }  // namespace sluice::store

@@ -17,9 +17,9 @@ class Interruptions final {
   void on_beat(model::NodeId node, int64_t now_us);
   // A fault that can keep this server from writing has begun.
   void on_trouble(model::NodeId node) { servers_[node].is_troubled = true; }
-  // The server died, or was told to stop.
+  // The server died, or is being stopped.
   void on_gone(model::NodeId node) { servers_[node].is_gone = true; }
-  // A sandbox works on the run from now on, or is heard by another server.
+  // A sandbox works on the run from now on, or reports to another server.
   void on_work(model::RunId run, model::NodeId node, int64_t now_us) { runs_[run] = {{node}, now_us, false}; }
   void on_lost_sandbox(model::RunId run) { runs_[run].has_lost_sandbox = true; }
   // A commit of this server wrote the run; `begins`: it is streaming from now on.

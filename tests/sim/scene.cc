@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tests/sim/checks.h"
+#include "tests/sim/workflows.h"
 
 namespace sluice::sim {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 constexpr int64_t quiet_ms_max = 180'000;
 constexpr int64_t attended_after_ms = 5'000;  // of quiet
 constexpr int64_t asks_again_ms = 6'000;
-constexpr int64_t fence_ms = 2'500;  // until whoever lost a run has let it go
+constexpr int64_t fence_ms = 2'500;  // until a server that lost a run has let it go
 
 std::vector<vault::MasterKey> master_keys() {
   return vault::parse_key_file("a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s").take();
@@ -21,7 +22,7 @@ std::vector<vault::MasterKey> master_keys() {
 Scene::Scene(const SceneOptions& options)
     : options_(options),
       chance_(options.seed * 2 + 1),
-      verdict_(loop_, options.told),
+      verdict_(loop_, options.prints),
       entropy_(options.seed ^ 0xc0ffee),
       ids_(loop_, entropy_),
       sealer_(master_keys(), entropy_) {
@@ -31,6 +32,13 @@ Scene::Scene(const SceneOptions& options)
   const bool alone = options_.servers_max == 1 || chance_.one_in(2);
   const auto count = static_cast<std::size_t>(alone ? 1 : chance_.between(2, options_.servers_max));
   slots_.resize(count);
+  disk_.separate_sessions(count > 1);
+  if (count > 1) weather_.power_cut = 0;  // the machine is the one of the only server and its database
+  if (weather_.power_cut > 0) {
+    using Durability = store::SimulatedDatabase::Durability;
+    is_strict_ = chance_.one_in(4);
+    disk_.prepare_power_cuts(is_strict_ ? Durability::strict : Durability::standard);
+  }
   for (std::size_t slot = 0; slot < count; ++slot) start_server(slot);
   if (chance_.one_in(2)) tidy_up_later();
 }
@@ -69,6 +77,12 @@ void Scene::furnish() {
     weather_.refused_read = now_and_then(25, 12);
     weather_.loses_news = chance_.one_in(4);
     weather_.doubles_news = chance_.one_in(4);
+    weather_.overlap = now_and_then(25, 15);
+    weather_.slow_session = now_and_then(25, 15);
+    weather_.late_answers = now_and_then(25, 15);
+    weather_.writes_hang = now_and_then(8, 6);
+    weather_.database_clock = now_and_then(20, 25);
+    weather_.power_cut = now_and_then(20, 25);
   }
   disk_.gather(chance_.one_in(2));
   FleetHabits habits;
@@ -98,14 +112,22 @@ void Scene::make_tenants() {
     store::create_tenant(store.database(), tenant, agent, [](Result<Unit>) {});
     tenants.push_back(tenant);
   }
-  loop_.settle();
   clients_ = std::make_unique<Clients>(Clients::Needs{loop_, *fleet_, verdict_, ids_, sealer_}, Chance(chance_.next()),
                                        tenants);
+  for (int i = 0; i < 2; ++i) {
+    model::Workflow workflow{.id = ids_.make<model::WorkflowId>(), .tenant_id = chance_.pick(tenants).id};
+    workflow.name = "workflow " + std::to_string(i);
+    workflow.definition = workflow_definition(chance_);
+    store::create_workflow(store.database(), workflow, [](const Result<Unit>&) {});
+    clients_->add_workflow(std::move(workflow));
+  }
+  loop_.settle();
 }
 
 void Scene::start_server(std::size_t number) {
   auto& slot = slots_[number];
   slot.ordered = {};
+  slot.sessions = {};
   slot.trouble.cancel();
   const auto name = std::string(1, static_cast<char>('A' + number)) + std::to_string(++slot.lives);
   slot.server = std::make_shared<Server>(Server::Needs{loop_, disk_, *fleet_, verdict_, sealer_}, name, chance_.next(),
@@ -122,14 +144,18 @@ Clients::Servers Scene::ready() const {
   return found;
 }
 
-Server* Scene::server_of(model::NodeId node) {
-  for (const auto& slot : slots_) {
-    if (slot.server && slot.server->node() == node) return slot.server.get();
-  }
-  return nullptr;
+Scene::Slot* Scene::slot_of(model::NodeId node) {
+  const auto found =
+      std::ranges::find_if(slots_, [&](const Slot& slot) { return slot.server && slot.server->node() == node; });
+  return found == slots_.end() ? nullptr : &*found;
 }
 
-// ── the story ───────────────────────────────────────────────────────────────────────────────────
+Server* Scene::server_of(model::NodeId node) {
+  const auto* slot = slot_of(node);
+  return slot == nullptr ? nullptr : slot->server.get();
+}
+
+// ── the scenario ───────────────────────────────────────────────────────────────────────────────────
 
 const Verdict& Scene::play() {
   pass_time(10);
@@ -152,7 +178,7 @@ const Verdict& Scene::play() {
 }
 
 void Scene::step() {
-  misfortune();
+  strike();
   if (chance_.one_in(3)) disk_.land();
   act();
   clients_->stir(ready(), false);
@@ -160,7 +186,7 @@ void Scene::step() {
   std::set<model::NodeId> excused;
   for (const auto& slot : slots_) {
     if (!slot.server) continue;
-    // Cut off, and without others as far as it has heard, it works on until it hears of one.
+    // Disconnected, and without others as far as it knows, it works on until it learns of one.
     const bool is_lone = slot.server->cut_off && slot.server->is_ready() && slot.server->engine().nodes().size() == 1;
     if (slot.server->loop().is_stalled() || is_lone) excused.insert(slot.server->node());
   }
@@ -173,13 +199,14 @@ void Scene::act() {
   auto at = ready();
   if (at.empty()) return;
   const auto dice = chance_.below(100);
-  if (dice < 10) return clients_->open_conversation(*chance_.pick(at));
-  if (dice < 50) return clients_->send(at);
-  if (dice < 70) return clients_->read(at);
-  if (dice < 75) return clients_->wait(at);
-  if (dice < 92) return clients_->decide(at);
-  if (dice < 98) return clients_->cancel(at);
-  clients_->archive(at);
+  if (dice < 9) return clients_->open_conversation(*chance_.pick(at));
+  if (dice < 48) return clients_->send(at);
+  if (dice < 66) return clients_->read(at);
+  if (dice < 71) return clients_->wait(at);
+  if (dice < 87) return clients_->decide(at);
+  if (dice < 92) return clients_->cancel(at);
+  if (dice < 94) return clients_->archive(at);
+  clients_->run_workflow(at);
 }
 
 void Scene::pass_time(int64_t ms) {
@@ -188,7 +215,7 @@ void Scene::pass_time(int64_t ms) {
   bury_dead();
 }
 
-// Whoever died does so for good, and is started again after a while as somebody else.
+// A server that died is dead for good. After a while another one starts in its place.
 void Scene::bury_dead() {
   for (std::size_t number = 0; number < slots_.size(); ++number) {
     auto& slot = slots_[number];
@@ -200,6 +227,18 @@ void Scene::bury_dead() {
     const auto wait = quiet_ ? 1 : chance_.one_in(2) ? chance_.between(1, 50) : chance_.between(50, 4'000);
     slot.again = loop_.after({wait}, [this, number] { start_server(number); });
   }
+  if (std::exchange(power_is_lost_, false)) lose_power();
+}
+
+// The machine of the server and its database loses its power: what was not synced is lost, except for a beginning of it
+// that the disk happened to write.
+void Scene::lose_power() {
+  const auto count = static_cast<int64_t>(disk_.unsynced_count());
+  const auto kept = chance_.one_in(2) ? 0 : chance_.below(count + 1);
+  verdict_.count("commits lost in a power cut", count - kept);
+  if (is_strict_ && count > 0) verdict_.wrong("durability", "a commit was not synced, though every commit is to be");
+  verdict_.note("the power cut takes " + std::to_string(count - kept) + " of " + std::to_string(count) + " commits");
+  disk_.cut_power(static_cast<std::size_t>(kept));
 }
 
 // As each server does now and then, beside whatever else it writes.
@@ -215,9 +254,9 @@ void Scene::tidy_up_later() {
   });
 }
 
-// ── misfortunes ─────────────────────────────────────────────────────────────────────────────────
+// ── faults ─────────────────────────────────────────────────────────────────────────────────
 
-void Scene::misfortune() {
+void Scene::strike() {
   if (happens(weather_.lost_box) && fleet_->lose_one()) verdict_.count("faults: lost box");
   auto& slot = chance_.pick(slots_);
   if (slot.server && !slot.server->is_dead() && !slot.server->is_buried()) strike(slot);
@@ -242,16 +281,22 @@ void Scene::strike(Slot& slot) {
     begin("crash");
     return server.die();
   }
+  strike_the_database();
+  if (happens(weather_.power_cut)) {
+    begin("power cut");
+    power_is_lost_ = true;
+    return server.die();
+  }
   strike_a_write(slot);
+  strike_a_session(slot);
   if (happens(weather_.clock)) {
     begin("clock jumps");
     server.loop().jump(chance_.between(-600'000, 600'000));
   }
   if (happens(weather_.drain) && server.is_ready()) {
     begin("drain");
-    server.draining = true;
     interruptions_.on_gone(server.node());
-    server.engine().drain({chance_.between(0, 3'000)}, [life = slot.server] { life->die(); });
+    server.drain({chance_.between(0, 3'000)}, [life = slot.server] { life->die(); });
   }
   if (happens(weather_.full_disk)) {
     begin("disk full");
@@ -293,6 +338,70 @@ void Scene::strike_a_write(Slot& slot) {
     begin_trouble(*slot.server, "write refused");
     slot.ordered = {chance_.between(1, 8), false, false, true};
   }
+  if (happens(weather_.overlap)) {
+    begin_trouble(*slot.server, "transactions overlap");
+    slot.ordered = {chance_.between(1, 8), false, false, false, false, true};
+  }
+}
+
+void Scene::strike_a_session(Slot& slot) {
+  const auto now_us = loop_.monotonic_us();
+  const auto any = [&]() -> Session& {
+    return slot.sessions[static_cast<std::size_t>(chance_.below(static_cast<int64_t>(slot.sessions.size())))];
+  };
+  if (happens(weather_.slow_session)) {
+    begin_trouble(*slot.server, "session waits");
+    any().waits_until_us = now_us + chance_.between(50, 4'000) * 1'000;
+  }
+  if (happens(weather_.late_answers)) {
+    begin_trouble(*slot.server, "answers of a session late");
+    auto& session = any();
+    session.answer_ms_max = chance_.between(1, 400);
+    session.answers_late_until_us = now_us + chance_.between(50, 4'000) * 1'000;
+  }
+}
+
+// No beat depends on it, so it explains no interruption.
+void Scene::strike_the_database() {
+  if (!happens(weather_.database_clock)) return;
+  verdict_.count("faults: clock of the database steps");
+  calm_ = false;
+  const auto ms = chance_.one_in(2) ? chance_.between(-600'000, 600'000) : chance_.between(-5'000, 5'000);
+  verdict_.note("the clock of the database steps by " + std::to_string(ms) + " ms");
+  disk_.step_clock(ms);
+}
+
+// Nothing is written for more than a minute, as when the last standby is lost, and everything can be read. It begins
+// when a server has asked another one for something. The sessions continue one after the other.
+void Scene::on_mail_posted() {
+  const auto now_us = loop_.monotonic_us();
+  if (quiet_ || slots_.size() == 1 || now_us < writes_hang_until_us_ || !happens(weather_.writes_hang)) return;
+  verdict_.count("faults: writes hang");
+  verdict_.note("writes hang");
+  weather_.writes_hang = 0;  // once is enough, because it takes long
+  calm_ = false;
+  for (auto& slot : slots_) {
+    if (slot.server) interruptions_.on_trouble(slot.server->node());
+    for (const auto kind : {store::SessionKind::writer, store::SessionKind::nodes}) {
+      auto& session = slot.sessions[static_cast<std::size_t>(kind)];
+      session.waits_until_us = now_us + chance_.between(61'000, 64'000) * 1'000;
+      writes_hang_until_us_ = std::max(writes_hang_until_us_, session.waits_until_us);
+    }
+  }
+}
+
+int64_t Scene::operation_delay_ms(model::NodeId of, store::SessionKind session) {
+  const auto* slot = slot_of(of);
+  if (slot == nullptr || slot->server->is_dead()) return 0;
+  const auto left_us = slot->sessions[static_cast<std::size_t>(session)].waits_until_us - loop_.monotonic_us();
+  return left_us <= 0 ? 0 : (left_us + 999) / 1'000;
+}
+
+int64_t Scene::answer_delay_ms(model::NodeId of, store::SessionKind session) {
+  const auto* slot = slot_of(of);
+  if (slot == nullptr || slot->server->is_dead()) return 0;
+  const auto& its = slot->sessions[static_cast<std::size_t>(session)];
+  return loop_.monotonic_us() < its.answers_late_until_us ? chance_.below(its.answer_ms_max + 1) : 0;
 }
 
 std::optional<store::Fault> Scene::on_write(model::NodeId by) {
@@ -306,14 +415,14 @@ std::optional<store::Fault> Scene::on_write(model::NodeId by) {
     const auto fault = ordered.is_late ? store::Fault::late
                        : ordered.after ? store::Fault::after_write
                                        : store::Fault::before_write;
-    if (ordered.collides) {
+    if (ordered.collides || ordered.overlaps) {
       verdict_.note(server->name() + ": refused, because another row was in the way");
       server->was_refused = true;
-      return store::Fault::collides;
+      return ordered.collides ? store::Fault::collides : store::Fault::overlaps;
     }
-    verdict_.note(server->name() + (ordered.is_late ? ": written later, and not told"
-                                    : ordered.after ? ": written, but not told"
-                                                    : ": not written, and not told"));
+    verdict_.note(server->name() + (ordered.is_late ? ": written later, without an answer"
+                                    : ordered.after ? ": written, without an answer"
+                                                    : ": not written, without an answer"));
     server->wrote_late = server->wrote_late || ordered.is_late;
     if (ordered.dies) server->die();
     return fault;
@@ -392,6 +501,16 @@ void Scene::on_moved(model::NodeId by, const model::Run& run) {
   before = run;
 }
 
+// Clients have received events that are lost now: other events will have their positions.
+void Scene::on_events_lost(model::RunId run, model::Position left) {
+  auto& known = runs_[run];
+  verdict_.note(run.text() + " has lost its events after " + std::to_string(left.value));
+  verdict_.count("events lost in a power cut", static_cast<int64_t>(known.head.value - left.value));
+  known.head = left;
+  fleet_->on_events_lost(run);
+  clients_->on_events_lost(run, left);
+}
+
 // Every run that is not over is live at the server that its row names, without any help of the periodic look.
 void Scene::check_attended() {
   const bool was_refused =
@@ -401,7 +520,7 @@ void Scene::check_attended() {
     auto* server = server_of(run.node);
     const bool is_explained = server != nullptr && (server->wrote_late || server->was_refused);
     if (is_explained || (server != nullptr && server->is_ready() && server->engine().attends(id))) continue;
-    // Who could not take it over believes that another has, and looks again after half a minute.
+    // A server that could not take it over believes that another has, and looks again after half a minute.
     if (server == nullptr && was_refused) continue;
     verdict_.wrong("attended",
                    id.text() + " is " + std::string(model::name_of(run.state)) + ", and " +
@@ -424,9 +543,10 @@ void Scene::check_looks() {
 // ── the quiet after it ──────────────────────────────────────────────────────────────────────────
 
 void Scene::begin_quiet() {
+  weather_ = {};
+  if (const auto left_us = writes_hang_until_us_ - loop_.monotonic_us(); left_us > 0) pass_time(left_us / 1'000 + 1);
   verdict_.note("quiet");
   quiet_ = true;
-  weather_ = {};
   disk_.land();
   for (std::size_t number = 0; number < slots_.size(); ++number) {
     auto& slot = slots_[number];
@@ -437,6 +557,7 @@ void Scene::begin_quiet() {
       start_server(number);
       continue;
     }
+    slot.sessions = {};
     slot.server->disk_full = false;
     slot.server->cut_off = false;
     slot.server->link().be_slow(0);
@@ -448,7 +569,11 @@ bool Scene::is_quiet() const {
   const bool all_over = std::ranges::all_of(runs_, [](const auto& run) { return model::is_over(run.second.state); });
   const bool all_up =
       std::ranges::all_of(slots_, [](const auto& slot) { return slot.server && slot.server->is_ready(); });
-  return all_over && all_up && fleet_->left_count() == 0 && clients_->unanswered() == 0;
+  return all_over && all_up && fleet_->left_count() == 0 && clients_->unanswered() == 0 && are_workflows_over();
+}
+
+bool Scene::are_workflows_over() const {
+  return disk_.count("SELECT count(*) FROM workflow_runs WHERE status = 'running'") == 0;
 }
 
 void Scene::probe() {
@@ -457,6 +582,7 @@ void Scene::probe() {
       verdict_.wrong("I-8", id.text() + " does not come to an end: " + std::string(model::name_of(run.state)));
     }
   }
+  if (!are_workflows_over()) verdict_.wrong("workflows", "a workflow run does not come to an end");
   for (const auto& left : fleet_->left()) verdict_.wrong("S-10", "left after everything: " + left);
   const auto at = ready();
   if (at.size() != slots_.size()) verdict_.wrong("ready", "a server does not get ready");
@@ -471,6 +597,7 @@ void Scene::probe() {
   for (const auto& run : known) {
     for (const auto& server : at) clients_->read_one(server, run, {.format = wire::Format::ndjson});
   }
+  for (const auto& server : at) clients_->read_workflows(server);
   for (int i = 0; i < 40; ++i) {
     pass_time(5);
     clients_->stir(ready(), true);
