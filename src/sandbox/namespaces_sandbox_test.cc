@@ -226,7 +226,7 @@ TEST(NamespacesSandbox, Dies_with_its_server) {
 }
 
 void become_nobody() {
-  if (geteuid() != 0) GTEST_SKIP() << "an ordinary user already";
+  if (geteuid() != 0) return;  // an ordinary user already
   constexpr uid_t unprivileged = 65534;
   if (setresgid(unprivileged, unprivileged, unprivileged) != 0 ||
       setresuid(unprivileged, unprivileged, unprivileged) != 0)

@@ -101,7 +101,7 @@ class SimulatedDatabase::InMemory final : public SqliteConnection {
    public:
     Migrated() : SqliteConnection(opened_in_memory()) {
       SLUICE_CHECK(static_cast<bool>(migrate(*this)));
-      run(SqlNodes::schema());
+      run(SimulatedNodes::schema());
       SLUICE_CHECK(!failure());
     }
     Bytes bytes() { return bytes_of(handle()); }

@@ -13,7 +13,7 @@
 
 #include "base/lifetime.h"
 #include "store/open_runs.h"
-#include "store/sql_nodes.h"
+#include "store/simulated_nodes.h"
 #include "store/sqlite_connection.h"
 
 namespace sluice::store {
@@ -206,7 +206,7 @@ class SimulatedServer final {
   std::shared_ptr<Connection> connection();
   std::unique_ptr<Executor> executor(SessionKind session);
   // Notifications go to this object.
-  void notify(const SqlNodes* nodes) { nodes_ = nodes; }
+  void notify(const SimulatedNodes* nodes) { nodes_ = nodes; }
 
  private:
   friend class SimulatedDatabase;
@@ -218,7 +218,7 @@ class SimulatedServer final {
   world::Loop& loop_;
   const model::NodeId node_;
   std::unique_ptr<world::Loop> answers_;
-  const SqlNodes* nodes_ = nullptr;
+  const SimulatedNodes* nodes_ = nullptr;
   std::vector<Inline*> sessions_;
   Lifetime lifetime_;
 };

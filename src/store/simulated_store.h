@@ -28,7 +28,7 @@ class SimulatedStore final : private SimulatedParts, public SqliteStore {
   static Parts parts_of(SimulatedServer& server);
 
   std::unique_ptr<WriteSide> nodes_side_;
-  SqlNodes nodes_;
+  SimulatedNodes nodes_;
   Writer nodes_writer_;  // destroyed first: it writes what still waits, and uses the others
 };
 

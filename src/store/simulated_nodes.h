@@ -12,10 +12,10 @@ namespace sluice::store {
 
 class SimulatedServer;
 
-class SqlNodes final : public Nodes {
+class SimulatedNodes final : public Nodes {
  public:
   // `writer` is its own: heartbeats do not wait for writes of runs, and continue when these fail.
-  SqlNodes(Database& database, Writer& writer, SimulatedServer& server);
+  SimulatedNodes(Database& database, Writer& writer, SimulatedServer& server);
 
   // The tables that it needs, which no SQLite database of a lone server has.
   static const char* schema();

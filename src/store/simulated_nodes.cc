@@ -1,4 +1,4 @@
-#include "store/sql_nodes.h"
+#include "store/simulated_nodes.h"
 
 #include "store/simulated_database.h"
 #include "store/sql_query.h"
@@ -86,7 +86,7 @@ void forget_silent(Connection& db, const std::vector<Beat>& silent) {
 
 }  // namespace
 
-const char* SqlNodes::schema() {
+const char* SimulatedNodes::schema() {
   return R"sql(
 ALTER TABLE runs ADD COLUMN node BLOB NOT NULL DEFAULT x'00000000000000000000000000000000';
 CREATE VIEW heads AS SELECT runs.id, flights.run, runs.epoch, runs.node, runs.state
@@ -104,7 +104,7 @@ CREATE TABLE agreed (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 )sql";
 }
 
-SqlNodes::SqlNodes(Database& database, Writer& writer, SimulatedServer& server)
+SimulatedNodes::SimulatedNodes(Database& database, Writer& writer, SimulatedServer& server)
     : database_(database),
       writer_(writer),
       server_(server),
@@ -114,7 +114,7 @@ SqlNodes::SqlNodes(Database& database, Writer& writer, SimulatedServer& server)
 
 // A connection that failed is made anew, because its operations can be repeated without harm.
 template <typename T, typename Attempt>
-void SqlNodes::write(Done<T> done, Attempt attempt, Work::Class work_class) {
+void SimulatedNodes::write(Done<T> done, Attempt attempt, Work::Class work_class) {
   const auto nothing = [](Connection&) -> Result<Unit> { return Unit{}; };
   if (writer_.broken()) {
     writer_.submit(
@@ -124,11 +124,11 @@ void SqlNodes::write(Done<T> done, Attempt attempt, Work::Class work_class) {
 }
 
 // By the database's wall clock, in microseconds. No two of one node's are equal, even when that clock is set back.
-int64_t SqlNodes::beat_time() { return server_.database_now().ms * 1'000 + beat_count_++ % 1'000; }
+int64_t SimulatedNodes::beat_time() { return server_.database_now().ms * 1'000 + beat_count_++ % 1'000; }
 
 // ── who lives ───────────────────────────────────────────────────────────────────────────────────
 
-void SqlNodes::beat(NodeFigures figures, int64_t forget_ms, Done<std::vector<SeenNode>> done) {
+void SimulatedNodes::beat(NodeFigures figures, int64_t forget_ms, Done<std::vector<SeenNode>> done) {
   write(std::move(done),
         [this, figures = std::move(figures), forget_ms](Connection& db) -> Result<std::vector<SeenNode>> {
           const auto now_us = loop_.monotonic_us();
@@ -141,7 +141,7 @@ void SqlNodes::beat(NodeFigures figures, int64_t forget_ms, Done<std::vector<See
         });
 }
 
-void SqlNodes::leave(Done<Unit> done) {
+void SimulatedNodes::leave(Done<Unit> done) {
   write(std::move(done), [this](Connection& db) -> Result<Unit> {
     execute(db, "DELETE FROM nodes WHERE id = ?", self_);
     execute(db, "DELETE FROM mail WHERE sender = ?", self_);
@@ -149,7 +149,7 @@ void SqlNodes::leave(Done<Unit> done) {
   });
 }
 
-void SqlNodes::agree(std::string name, std::string value, Done<std::string> done) {
+void SimulatedNodes::agree(std::string name, std::string value, Done<std::string> done) {
   write(std::move(done),
         [this, name = std::move(name), value = std::move(value)](Connection& db) -> Result<std::string> {
           execute(db,
@@ -164,20 +164,20 @@ void SqlNodes::agree(std::string name, std::string value, Done<std::string> done
         });
 }
 
-void SqlNodes::follow(std::vector<model::RunId> runs) {
+void SimulatedNodes::follow(std::vector<model::RunId> runs) {
   const auto now_us = loop_.monotonic_us();
   std::erase_if(followed_, [&](const auto& wish) { return wish.second <= now_us; });
   for (const auto run : runs) followed_[run] = now_us + follow_ms * 1'000;
 }
 
-bool SqlNodes::follows(model::RunId run) const {
+bool SimulatedNodes::follows(model::RunId run) const {
   const auto wish = followed_.find(run);
   return wish != followed_.end() && loop_.monotonic_us() < wish->second;
 }
 
 // ── mail ────────────────────────────────────────────────────────────────────────────────────────
 
-void SqlNodes::post(Mail mail, Done<Unit> done) {
+void SimulatedNodes::post(Mail mail, Done<Unit> done) {
   write(std::move(done), [this, mail = std::move(mail)](Connection& db) -> Result<Unit> {
     execute(db,
             "INSERT INTO mail (id, sender, run, recipient, kind, body) VALUES (?, ?, ?, ?, ?, ?) "
@@ -187,7 +187,7 @@ void SqlNodes::post(Mail mail, Done<Unit> done) {
   });
 }
 
-void SqlNodes::inbox(Done<std::vector<Mail>> done) {
+void SimulatedNodes::inbox(Done<std::vector<Mail>> done) {
   database_.read(std::move(done), [self = self_](Connection& db) -> Result<std::vector<Mail>> {
     std::vector<Mail> found;
     Query query(
@@ -203,7 +203,7 @@ void SqlNodes::inbox(Done<std::vector<Mail>> done) {
   });
 }
 
-void SqlNodes::answer(model::MailId id, std::string body, Done<Unit> done) {
+void SimulatedNodes::answer(model::MailId id, std::string body, Done<Unit> done) {
   write(std::move(done), [id, body = std::move(body)](Connection& db) -> Result<Unit> {
     // The first answer counts.
     execute(db, "UPDATE mail SET answer = coalesce(answer, ?2) WHERE id = ?1", id, body);
@@ -213,7 +213,7 @@ void SqlNodes::answer(model::MailId id, std::string body, Done<Unit> done) {
 }
 
 // What was given goes with the next question, so that an answer that is lost on its way is given again.
-void SqlNodes::answers(Done<std::vector<MailAnswer>> done) {
+void SimulatedNodes::answers(Done<std::vector<MailAnswer>> done) {
   write(std::move(done), [this](Connection& db) -> Result<std::vector<MailAnswer>> {
     for (const auto id : given_) execute(db, "DELETE FROM mail WHERE id = ?", id);
     std::vector<MailAnswer> found;
@@ -229,7 +229,7 @@ void SqlNodes::answers(Done<std::vector<MailAnswer>> done) {
   });
 }
 
-void SqlNodes::withdraw(model::MailId id, Done<Unit> done) {
+void SimulatedNodes::withdraw(model::MailId id, Done<Unit> done) {
   write(std::move(done), [this, id](Connection& db) -> Result<Unit> {
     execute(db, "DELETE FROM mail WHERE id = ? AND sender = ?", id, self_);
     return Unit{};
@@ -238,11 +238,11 @@ void SqlNodes::withdraw(model::MailId id, Done<Unit> done) {
 
 // ── runs that wait ──────────────────────────────────────────────────────────────────────────────
 
-void SqlNodes::held_elsewhere(Done<std::vector<HeldElsewhere>> done) {
+void SimulatedNodes::held_elsewhere(Done<std::vector<HeldElsewhere>> done) {
   database_.read(std::move(done), [self = self_](Connection& db) { return read_held(db, self); });
 }
 
-void SqlNodes::claim(std::vector<HeldRun> wanted, Done<std::vector<model::Run>> done) {
+void SimulatedNodes::claim(std::vector<HeldRun> wanted, Done<std::vector<model::Run>> done) {
   const auto attempt = [&open = server_.open_runs(), self = self_, wanted = std::move(wanted)](Connection& db) {
     return sql::claim(db, open, wanted, self);
   };
