@@ -1,5 +1,5 @@
 // How often a launch waits for the store, and what becomes of it when its run goes.
-#include "engine/engine_fixture.h"
+#include "engine/nodes_fixture.h"
 
 namespace sluice::engine {
 namespace launch_test {
@@ -89,6 +89,32 @@ TEST_F(LaunchTest, Nothing_is_kept_of_a_launch_whose_run_is_cancelled) {
   EXPECT_LE(loop.timer_count(), timers);
   loop.advance({5'000});
   EXPECT_EQ(dispatcher.jobs.size(), 1U);
+}
+
+class FrozenServerTest : public NodesTest {};
+
+TEST_F(FrozenServerTest, A_server_that_was_frozen_begins_no_run_that_another_server_has) {
+  start_nodes(2);
+  node(0).engine->send(message("hello"), [](const SendOutcome&) {});
+  node(0).loop.stop();  // the store has accepted the message, and its answer is on its way
+  pass(6'000);
+  ASSERT_EQ(node(1).dispatcher.jobs.size(), 1U);
+  node(0).loop.wake();
+  EXPECT_TRUE(node(0).dispatcher.jobs.empty()) << "the answer comes before the timers that are due";
+  pass(3'000);
+  EXPECT_TRUE(node(0).dispatcher.jobs.empty());
+  finishes(node(1));
+  EXPECT_EQ(node(1).dispatcher.working(), 0);
+}
+
+TEST_F(FrozenServerTest, A_server_that_was_frozen_begins_its_run_if_no_other_server_has_it) {
+  start_nodes(1);
+  node(0).engine->send(message("hello"), [](const SendOutcome&) {});
+  node(0).loop.stop();
+  pass(6'000);
+  node(0).loop.wake();
+  pass(3'000);
+  EXPECT_EQ(node(0).dispatcher.jobs.size(), 1U);
 }
 
 }  // namespace launch_test

@@ -30,7 +30,6 @@ BUGS = {
     "checkpoint_twice": ("from_checkpoint ? progress.use_up_checkpoint(std::move(written)) :", "from_checkpoint ? written() :"),
     "layers_left": ("  leftovers_.find();\n", ""),
     "layers_taken": ("if (page && is_over(page.value().run.state)) {", "if (page) {"),
-    "freeze_unseen": ("  co_await make_sure_of(live);\n", ""),
     "step_unseen": ("work.witness = std::make_shared<WrittenWitness>(live);", ""),
     "resumed_unasked": ("if (live == nullptr || is_on_) return;", "return resume(run);"),
     "look_idle": ("void Recoveries::take_up_unattended() { run(); }", "void Recoveries::take_up_unattended() {}"),
