@@ -69,7 +69,8 @@ TEST(Envelope, The_extended_profile_has_every_event) {
             "{\"type\":\"custom\",\"name\":\"n\",\"value\":[1,null],\"ts\":5}\n");
   EXPECT_EQ(line_for(EventKind::usage, R"({"input_tokens":3,"output_tokens":4})"),
             "{\"type\":\"usage\",\"input_tokens\":3,\"output_tokens\":4,\"ts\":5}\n");
-  EXPECT_EQ(line_for(EventKind::replaced, R"({"kept_bytes":3})"), "{\"type\":\"replaced\",\"kept_bytes\":3,\"ts\":5}\n");
+  EXPECT_EQ(line_for(EventKind::replaced, R"({"kept_bytes":3})"),
+            "{\"type\":\"replaced\",\"kept_bytes\":3,\"ts\":5}\n");
   EXPECT_EQ(line_for(EventKind::call, R"({"id":"s","args":"{\"a\":"})"),
             "{\"type\":\"call\",\"id\":\"s\",\"args\":\"{\\\"a\\\":\",\"ts\":5}\n");
   EXPECT_EQ(line_for(EventKind::subagent, R"({"id":"a","name":"critic","status":"started","step_id":"s"})"),

@@ -24,8 +24,8 @@ class AcpCalls final {
   void hear_piece(const json::Value& update, std::vector<Heard>& heard);
   // No more pieces of the calls that were being written will come.
   void end_pieces() { writing_.clear(); }
-  // The permission that is asked for: of what is asked, whatever was reported of the call; which is reported before if it
-  // was not and is not the host's.
+  // The permission that is asked for: of what is asked, whatever was reported of the call; which is reported before if
+  // it was not and is not the host's.
   Heard asked_for(const json::Value& tool_call, std::string_view subagent, std::vector<Heard>& heard);
   // It is carried out by the host, where rules are kept as well.
   bool is_of_host(const ProgramCall& call) const { return host_tools_.contains(call.name); }

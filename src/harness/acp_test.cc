@@ -45,8 +45,9 @@ TEST(OpenCode, A_tool_of_the_host_has_its_own_name_and_is_not_asked_for_here) {
 }
 
 TEST(OpenCode, Its_list_is_reported_as_todos) {
-  EXPECT_EQ(reported(opencode(), "todo").at(3), R"(custom opencode.todo {"todos":[{"content":"one","status":"completed"},)"
-                                            R"({"content":"two","status":"in_progress"}]})");
+  EXPECT_EQ(reported(opencode(), "todo").at(3),
+            R"(custom opencode.todo {"todos":[{"content":"one","status":"completed"},)"
+            R"({"content":"two","status":"in_progress"}]})");
 }
 
 TEST(OpenCode, Reasoning_is_reported_apart_from_the_answer) {
@@ -229,7 +230,8 @@ TEST(Acp, A_call_is_reported_once_however_many_came_between) {
   tell("first");
   ASSERT_EQ(listener.lines.size(), 20'001U);
   EXPECT_EQ(std::ranges::count(listener.lines, "running first bash {}"), 1);
-  EXPECT_EQ(listener.lines.back(), "log warn The agent program made more than 10000 calls; the others are not reported.");
+  EXPECT_EQ(listener.lines.back(),
+            "log warn The agent program made more than 10000 calls; the others are not reported.");
 }
 
 TEST(Acp, A_complaint_about_no_request_of_ours_does_not_end_the_turn) {

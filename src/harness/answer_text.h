@@ -1,5 +1,5 @@
-// The answer as it was reported so far, for programs that repeat a message from its start when the model's stream broke:
-// text that is equal is not reported twice, and text that differs takes the old text back.
+// The answer as it was reported so far, for programs that repeat a message from its start when the model's stream
+// broke: text that is equal is not reported twice, and text that differs takes the old text back.
 #pragma once
 
 #include <cstddef>

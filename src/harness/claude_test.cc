@@ -53,15 +53,15 @@ const char* const done = "{\"type\":\"result\",\"is_error\":false}\n";
 
 TEST(Claude, Text_and_thinking_are_reported_as_they_come) {
   EXPECT_EQ(reported("text"), (Lines{session, "reasoning Let me think about it.", "text Hello from the model.",
-                                 "usage 123/20", "finished"}));
+                                     "usage 123/20", "finished"}));
 }
 
 TEST(Claude, A_call_is_reported_as_it_is_written_when_it_runs_and_when_it_ends) {
   const std::string arguments = R"({"command":"echo hi; touch A","description":"d"})";
   EXPECT_EQ(reported("bash"), (Lines{session, "text Running.", "began toolu_1_1 Bash",
-                                 R"(piece toolu_1_1 {"command": "echo hi; touch A", "description": "d"})",
-                                 "running toolu_1_1 Bash " + arguments, "usage 123/20", "ended toolu_1_1 hi",
-                                 "text Done.", "usage 246/40", "finished"}));
+                                     R"(piece toolu_1_1 {"command": "echo hi; touch A", "description": "d"})",
+                                     "running toolu_1_1 Bash " + arguments, "usage 123/20", "ended toolu_1_1 hi",
+                                     "text Done.", "usage 246/40", "finished"}));
 }
 
 // Fed in pieces of 1 to `size_max` bytes.
@@ -113,7 +113,8 @@ TEST(Claude, An_answer_that_breaks_off_and_is_streamed_anew_takes_the_old_one_ba
   listener.feed(recorded("cut"));
   EXPECT_EQ(listener.lines_of("text"), (Lines{"text Before.", "text This is a partial answer", "text Whole answer."}));
   EXPECT_EQ(listener.lines_of("replaced"), Lines{"replaced 7"});
-  EXPECT_EQ(listener.lines_of("log"), Lines{"log The model did not answer. It is asked again in 500 ms, attempt 1 of 4."});
+  EXPECT_EQ(listener.lines_of("log"),
+            Lines{"log The model did not answer. It is asked again in 500 ms, attempt 1 of 4."});
 }
 
 TEST(Claude, An_answer_that_breaks_off_and_comes_whole_takes_the_old_one_back) {

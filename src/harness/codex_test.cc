@@ -87,16 +87,16 @@ TEST(Codex, A_change_of_files_is_asked_for_with_its_paths) {
 
 TEST(Codex, A_tool_of_the_host_is_called_over_its_own_channel_and_reported_once) {
   EXPECT_EQ(reported(with_tool(), "host-call"), (Lines{
-                                                "session id-1",
-                                                "text Calling.",
-                                                R"(running call_1 host_number {"n":3})",
-                                                R"(host call call_1 host_number {"n":3})",
-                                                "ended call_1 host says 7",
-                                                "usage 100/20",
-                                                "text Tool said: host says 7 Done.",
-                                                "usage 200/40",
-                                                "finished",
-                                            }));
+                                                    "session id-1",
+                                                    "text Calling.",
+                                                    R"(running call_1 host_number {"n":3})",
+                                                    R"(host call call_1 host_number {"n":3})",
+                                                    "ended call_1 host says 7",
+                                                    "usage 100/20",
+                                                    "text Tool said: host says 7 Done.",
+                                                    "usage 200/40",
+                                                    "finished",
+                                                }));
 }
 
 TEST(Codex, A_tool_of_the_host_behind_the_bridge_has_its_own_name_and_is_not_asked_for_here) {
@@ -249,7 +249,8 @@ TEST(Codex, Calls_beyond_the_bound_are_not_reported_and_one_warning_says_so) {
     listener.feed(R"({"method":"item/completed","params":)" + item + "\n");
   }
   ASSERT_EQ(listener.lines.size(), 20'001U);
-  EXPECT_EQ(listener.lines.back(), "log warn The agent program made more than 10000 calls; the others are not reported.");
+  EXPECT_EQ(listener.lines.back(),
+            "log warn The agent program made more than 10000 calls; the others are not reported.");
 }
 
 TEST(Codex, Nothing_is_said_after_the_end) {

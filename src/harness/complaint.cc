@@ -92,7 +92,8 @@ Heard warned(std::string text) {
 }
 
 Heard too_many_calls() {
-  return warned("The agent program made more than " + std::to_string(calls_max) + " calls; the others are not reported.");
+  return warned("The agent program made more than " + std::to_string(calls_max) +
+                " calls; the others are not reported.");
 }
 
 Heard ended_early(bool had_begun, std::string_view exit_words, std::string_view stderr_tail) {

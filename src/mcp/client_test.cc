@@ -110,7 +110,7 @@ TEST_F(McpClient, Reads_a_resource_as_text) {
   EXPECT_EQ(member(asked.message, "method"), R"("resources/read")");
   EXPECT_EQ(member(asked.message, "params"), R"({"uri":"file:///orders \"new\""})");
   const auto events = client.take(answer_to(asked, R"("result":{"contents":[{"uri":"file:///a","text":"id,sum"},)"
-                                                 R"({"uri":"file:///b","mimeType":"image/png","blob":"AAAA"}]})"));
+                                                   R"({"uri":"file:///b","mimeType":"image/png","blob":"AAAA"}]})"));
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0].number, 7U);
   EXPECT_EQ(events[0].result.text, "id,sum\n[file:///b, image/png, 3 bytes: not shown]");
@@ -157,7 +157,7 @@ TEST_F(McpClient, Joins_progress_to_its_call) {
   const auto id = member(asked.message, "id");
   EXPECT_NE(asked.message.find(R"("progressToken":)" + id), std::string::npos);
   const auto events = client.take(R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)" +
-                                id + R"(,"progress":1,"total":4}})");
+                                  id + R"(,"progress":1,"total":4}})");
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0].number, 7U);
   EXPECT_EQ(events[0].text, "1 of 4");

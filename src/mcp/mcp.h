@@ -1,6 +1,6 @@
-// The Model Context Protocol, as a server and as a client: JSON-RPC messages in, JSON-RPC messages out. Pure; the caller
-// uses it moves the bytes, over HTTP (Streamable HTTP, one POST a message) or over a program's standard streams (one
-// message a line), and bounds how long a message may be.
+// The Model Context Protocol, as a server and as a client: JSON-RPC messages in, JSON-RPC messages out. Pure; the
+// caller uses it moves the bytes, over HTTP (Streamable HTTP, one POST a message) or over a program's standard streams
+// (one message a line), and bounds how long a message may be.
 //
 // Not its business: sessions of HTTP, who may call what, how long an answer may take.
 #pragma once

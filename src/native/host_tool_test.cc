@@ -118,7 +118,8 @@ TEST_P(HostToolTest, The_policy_is_asked_before_a_tool_of_the_host_is_called) {
   EXPECT_EQ(client.requests.size(), 1u);
 }
 
-TEST_P(HostToolTest, A_denied_tool_of_the_host_is_not_called_nor_is_one_that_needs_an_approval_that_cannot_be_asked_for) {
+TEST_P(HostToolTest,
+       A_denied_tool_of_the_host_is_not_called_nor_is_one_that_needs_an_approval_that_cannot_be_asked_for) {
   forbid(Subject::tool, "find_*", "not today");
   begin("call find_order {}\nsay {{last}}");
   EXPECT_EQ(heard.text(), "refused by policy: not today");
