@@ -85,7 +85,7 @@ class Recovery final {
 
   void begin_look();
   Task<Result<std::vector<model::Run>>> list();
-  void on_listed(Result<std::vector<model::Run>> runs);
+  void on_listed(Result<std::vector<model::Run>> listed);
   bool is_wanted(const model::Run& run) const;
   void take_next();
   void end_look();

@@ -5,7 +5,7 @@
 namespace sluice::engine {
 namespace {
 
-constexpr Millis look_alone_every{1'000};
+constexpr Millis look_every{1'000};
 
 }  // namespace
 
@@ -26,7 +26,7 @@ Tail::~Tail() {
 
 void Tail::look_later() {
   SLUICE_CHECK(tails_ != nullptr);
-  timer_ = tails_->loop_.after(look_alone_every, [this] { wake(); });
+  timer_ = tails_->loop_.after(look_every, [this] { wake(); });
 }
 
 void Tail::wake() {

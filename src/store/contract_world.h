@@ -28,7 +28,6 @@ class WaitingLoop final : public world::Loop {
     posted_something_.notify_one();
   }
   void settle() { inner_.settle(); }
-  void advance(Millis span) { inner_.advance(span); }
   // Runs until `done()`; false when nothing more comes for a minute.
   template <typename Predicate>
   bool run_until(Predicate done) {

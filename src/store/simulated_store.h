@@ -7,7 +7,7 @@
 
 namespace sluice::store {
 
-// The base of the store, which is constructed before it.
+// What the store is made of, made before it.
 struct SimulatedParts {
   SimulatedParts(SimulatedDatabase& database, world::Loop& loop, model::NodeId node) : server(database, loop, node) {}
   SimulatedServer server;
@@ -16,11 +16,10 @@ struct SimulatedParts {
 
 class SimulatedStore final : private SimulatedParts, public SqliteStore {
  public:
-  // Stores with a `node` share the database. One without is the only one that carries runs.
+  // Those with a `node` share the database. One without is the only one that carries runs.
   SimulatedStore(SimulatedDatabase& database, world::Loop& loop, model::NodeId node = {});
-  ~SimulatedStore() override { server.notify(nullptr); }
+  ~SimulatedStore() override { server.hear_news_for(nullptr); }
 
-  void unfinished_runs(Done<UnfinishedRuns> done) override;
   Nodes& nodes() override { return nodes_; }
 
  private:
@@ -28,8 +27,8 @@ class SimulatedStore final : private SimulatedParts, public SqliteStore {
   static Parts parts_of(SimulatedServer& server);
 
   std::unique_ptr<WriteSide> nodes_side_;
-  SimulatedNodes nodes_;
-  Writer nodes_writer_;  // destroyed first: it writes what still waits, and uses the others
+  SqlNodes nodes_;
+  Writer nodes_writer_;  // goes first: what still waits for it is written, and uses the others
 };
 
 }  // namespace sluice::store

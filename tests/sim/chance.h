@@ -1,4 +1,4 @@
-// The only source of randomness of a simulated scenario: the same seed gives the same scenario on every machine.
+// Where all chance of a simulated story comes from: the same seed gives the same story on every machine.
 #pragma once
 
 #include <cstdint>

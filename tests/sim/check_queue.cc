@@ -1,4 +1,4 @@
-// I-12: no message waits for longer than was promised, and no tenant is passed over.
+// I-12: nobody waits for longer than was promised, and nobody is passed over.
 #include <algorithm>
 
 #include "tests/sim/checks.h"
@@ -33,10 +33,10 @@ std::optional<Wait> wait_of(const model::Run& run, const journal::CommittedBatch
 }  // namespace
 
 void Checks::check_holds() {
-  for (const auto& [id, stored] : runs_) {
-    const auto wait = wait_of(stored.run, stored.journal);
+  for (const auto& [id, told] : told_) {
+    const auto wait = wait_of(told.run, told.journal);
     if (!wait || wait->to_ms - wait->from_ms <= needs_.options.max_hold_seconds * 1'000 + slack_ms) continue;
-    wrong("I-12", stored, "was held for " + std::to_string(wait->to_ms - wait->from_ms) + " ms");
+    wrong("I-12", told, "was held for " + std::to_string(wait->to_ms - wait->from_ms) + " ms");
   }
 }
 
@@ -58,7 +58,7 @@ std::map<int64_t, Moment> moments_of(const std::vector<Wait>& waits, model::Tena
   return moments;
 }
 
-// In every span in which both have a message waiting, `one` gets no more than its share beside `other` and one turn.
+// In every span in which both have somebody waiting, `one` gets no more than its share beside `other` and one turn.
 bool is_favoured(const std::vector<Wait>& waits, const model::Tenant& one, const model::Tenant& other) {
   int64_t waiting_one = 0, waiting_other = 0, served_one = 0, served_other = 0;
   std::vector<std::pair<int64_t, int64_t>> marks;
@@ -85,8 +85,8 @@ bool is_favoured(const std::vector<Wait>& waits, const model::Tenant& one, const
 
 void Checks::check_fairness() {
   std::vector<Wait> waits;
-  for (const auto& [id, stored] : runs_) {
-    if (const auto wait = wait_of(stored.run, stored.journal)) waits.push_back(*wait);
+  for (const auto& [id, told] : told_) {
+    if (const auto wait = wait_of(told.run, told.journal)) waits.push_back(*wait);
   }
   const auto& tenants = needs_.clients.tenants();
   for (const auto& one : tenants) {

@@ -77,20 +77,20 @@ void Checks::check_secrets() {
   for (const auto& sending : needs_.clients.testimony().sendings) sendings[sending->content] = sending.get();
   std::set<model::ConversationId> archived;
   for (const auto& archiving : needs_.clients.testimony().archivings) archived.insert(archiving->conversation);
-  std::map<model::ConversationId, std::pair<const StoredRun*, std::string>> last;
+  std::map<model::ConversationId, std::pair<const Told*, std::string>> last;
   for (const auto& id : needs_.accepted) {
-    const auto found = runs_.find(id);
-    if (found == runs_.end()) continue;
-    const auto& stored = found->second;
-    auto& [latest, value] = last[stored.run.conversation_id];
-    latest = &stored;
-    const auto sending = sendings.find(stored.user_message.content);
+    const auto found = told_.find(id);
+    if (found == told_.end()) continue;
+    const auto& told = found->second;
+    auto& [latest, value] = last[told.run.conversation_id];
+    latest = &told;
+    const auto sending = sendings.find(told.user_message.content);
     if (sending != sendings.end() && !sending->second->secret.empty()) value = sending->second->secret;
     const auto given = needs_.fleet.secrets_given().find(id);
     if (given == needs_.fleet.secrets_given().end()) continue;
     for (const auto& one : given->second) {
-      const bool is_gone = one.empty() && archived.contains(stored.run.conversation_id);
-      if (one != value && !is_gone) wrong("secrets", stored, "was given \"" + one + "\" instead of \"" + value + "\"");
+      const bool is_gone = one.empty() && archived.contains(told.run.conversation_id);
+      if (one != value && !is_gone) wrong("secrets", told, "was given \"" + one + "\" instead of \"" + value + "\"");
     }
     needs_.verdict.count("runs with a secret", value.empty() ? 0 : 1);
   }
@@ -99,18 +99,17 @@ void Checks::check_secrets() {
   }
 }
 
-void Checks::check_kept_secret(const StoredRun& stored, const std::string& value) {
-  const auto secrets = have<std::vector<model::SealedSecret>>([&](auto done) {
-    store::secrets_of(store_.database(), stored.run.tenant_id, model::SecretScope::conversation,
-                      stored.run.conversation_id.ulid, std::move(done));
+void Checks::check_kept_secret(const Told& told, const std::string& value) {
+  const auto stored = have<std::vector<model::SealedSecret>>([&](auto done) {
+    store::secrets_of(store_.database(), told.run.tenant_id, model::SecretScope::conversation,
+                      told.run.conversation_id.ulid, std::move(done));
   });
   std::string found;
-  for (const auto& secret : secrets) {
+  for (const auto& secret : stored) {
     const auto opened = needs_.sealer.open(secret.tenant_id, vault::context_of(secret), secret.sealed);
     found += opened ? opened.value() : "a secret that cannot be opened";
   }
-  if (found != value)
-    wrong("secrets", stored, "left \"" + found + "\" in its conversation instead of \"" + value + "\"");
+  if (found != value) wrong("secrets", told, "left \"" + found + "\" in its conversation instead of \"" + value + "\"");
 }
 
 }  // namespace sluice::sim

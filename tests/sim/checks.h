@@ -1,10 +1,9 @@
-// The checks of a simulated scenario, from outside: what the disk has in the end and what clients received on the way
-// must fit together. They use the store's public interface and the public folds of journals, and know nothing of the
-// engine.
+// The judgement of a simulated story, from outside: what the disk has in the end, and what clients were told on the
+// way, must fit together. It asks the store by its public door and folds journals by the public folds; it knows nothing
+// of the engine.
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -31,7 +30,7 @@ class Checks final {
   void judge();
 
  private:
-  struct StoredRun {  // a run as the disk has it
+  struct Told {  // a run as the disk has it
     model::Run run;
     journal::CommittedBatch journal;
     std::string message;  // of the list, as JSON
@@ -44,18 +43,16 @@ class Checks final {
   void look();
   void look_at_tenant(model::TenantId tenant);
   // The bytes of one surface, from the whole journal.
-  static std::string fold(const StoredRun& stored, const wire::View& view);
-  static std::string fold(const journal::CommittedBatch& journal, const model::Run& run, const wire::View& view);
-  void wrong(const std::string& rule, const StoredRun& stored, const std::string& what);
+  std::string fold(const Told& told, const wire::View& view) const;
+  void wrong(const std::string& rule, const Told& told, const std::string& what);
 
-  void check_journal(const StoredRun& stored);
-  void check_stream(const StoredRun& stored);
-  void check_end(const StoredRun& stored, const std::string& types, const std::string& deltas, const std::string& last);
-  void check_interruption(const StoredRun& stored);
-  void check_gates(const StoredRun& stored);
+  void check_journal(const Told& told);
+  void check_stream(const Told& told);
+  void check_end(const Told& told, const std::string& types, const std::string& deltas, const std::string& last);
+  void check_interruption(const Told& told);
+  void check_gates(const Told& told);
   void check_sendings();
   void check_readings();
-  bool is_lost_flow(const StoredRun& stored, const Reading& reading, const std::string& all) const;
   void check_awaitings();
   void check_decidings();
   void check_cancellings();
@@ -65,17 +62,12 @@ class Checks final {
   void check_audit();
   void check_notices();
   void check_secrets();
-  void check_kept_secret(const StoredRun& stored, const std::string& value);
-  void check_workflows();
-  void check_workflow_run(const model::WorkflowRun& run, std::set<model::RunId>& named);
-  void check_block_end(const model::WorkflowRun& run, const model::BlockFinished& end,
-                       std::optional<model::RunId> block_run);
-  void check_workflow_readings();
+  void check_kept_secret(const Told& told, const std::string& value);
 
   Needs needs_;
   world::FakeLoop loop_;
   store::SimulatedStore store_;
-  std::map<model::RunId, StoredRun> runs_;
+  std::map<model::RunId, Told> told_;
   std::map<model::ApprovalId, model::Approval> approvals_;
   std::map<std::string, int> contents_;  // how many messages of hosts say the same
 };

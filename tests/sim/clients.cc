@@ -123,7 +123,7 @@ void Clients::on_sent(Sending& sending, const std::shared_ptr<Server>& server, c
     if (sending.is_probe && problem->slug == model::Slug::conversation_busy) {
       needs_.verdict.wrong("stuck", sending.conversation.text() + " is busy with nothing");
     }
-    // It is not known whether it was written: a client with a key asks again.
+    // Nobody knows whether it was written: whoever has a key asks again.
     const bool again = problem->slug == model::Slug::unavailable && !sending.key.empty();
     if (!again) sending.is_done = true;
     return;
@@ -154,7 +154,7 @@ void Clients::archive(const Servers& ready) {
   store::update_conversation(server->store().database(), known.tenant, known.id, std::move(patch), server->loop().now(),
                              [archiving, server](const Result<model::Conversation>& done) {
                                if (!done || server->is_dead()) return;
-                               archiving->is_confirmed = true;
+                               archiving->told = true;
                                server->engine().conversation_changed(done.value());
                              });
 }
@@ -195,7 +195,7 @@ void Clients::wait(const Servers& ready) {
 
 // ── deciding and cancelling ─────────────────────────────────────────────────────────────────────
 
-// They know an approval from a list; another decider may be quicker.
+// They know an approval from a list; somebody else may be quicker.
 void Clients::decide(const Servers& ready) {
   auto at = ready;
   const auto server = chance_.pick(at);
@@ -235,10 +235,10 @@ void Clients::decide_one(const std::shared_ptr<Server>& server, const model::App
   server->engine().decide(std::move(decision), [this, deciding](const engine::DecideOutcome& outcome) {
     if (deciding->server->is_dead()) return;
     if (const auto* decided = std::get_if<model::Approval>(&outcome))
-      deciding->answer = decided->status;
+      deciding->told = decided->status;
     else
       deciding->refused = true;
-    needs_.verdict.note(deciding->by + (deciding->answer ? " has decided " : " was refused at ") +
+    needs_.verdict.note(deciding->by + (deciding->told ? " has decided " : " was refused at ") +
                         deciding->approval.id.text());
   });
 }
@@ -259,70 +259,18 @@ void Clients::cancel(const Servers& ready) {
         const auto* problem = std::get_if<model::Problem>(&answer);
         needs_.verdict.note(id.text() + (problem == nullptr ? " is cancelled" : " is not cancelled"));
         if (problem != nullptr) {
-          cancelling->is_reported_finished = problem->slug == model::Slug::run_finished;
+          cancelling->told_finished = problem->slug == model::Slug::run_finished;
           return;
         }
-        cancelling->is_reported_cancelled = true;
+        cancelling->told_cancelled = true;
         // A server that is cut off, or stands still, may have a box of it yet: see check_masters().
         if (needs_.fleet.working_on(id, cancelling->server->node()) > 0) {
-          needs_.verdict.wrong("S-2", "a box of " + id.text() + " lives though it was reported as cancelled");
+          needs_.verdict.wrong("S-2", "a box of " + id.text() + " lives though it was told to be cancelled");
         }
       });
 }
 
-// ── workflows ───────────────────────────────────────────────────────────────────────────────────
-
-void Clients::run_workflow(const Servers& ready) {
-  auto at = ready;
-  auto& starts = testimony_.workflow_starts;
-  if (starts.empty() || chance_.one_in(2)) return start_workflow(chance_.pick(at));
-  const auto start = chance_.pick(starts);
-  if (!start->run) return;
-  chance_.one_in(3) ? cancel_workflow(chance_.pick(at), start) : read_workflow(chance_.pick(at), *start->run);
-}
-
-void Clients::start_workflow(const std::shared_ptr<Server>& server) {
-  const auto& workflow = chance_.pick(workflows_);
-  const auto start = std::make_shared<WorkflowStart>(WorkflowStart{server, workflow.tenant_id, {}, false});
-  testimony_.workflow_starts.push_back(start);
-  needs_.verdict.note("start " + workflow.id.text() + " at " + server->name());
-  server->flows().start({workflow.tenant_id, workflow, "{}"}, [this, start](const flow::RunOutcome& outcome) {
-    const auto* run = std::get_if<model::WorkflowRun>(&outcome);
-    if (start->server->is_dead() || run == nullptr) return;
-    needs_.verdict.note(run->id.text() + " has begun");
-    start->run = *run;
-  });
-}
-
-void Clients::cancel_workflow(const std::shared_ptr<Server>& server, const std::shared_ptr<WorkflowStart>& start) {
-  needs_.verdict.count("cancels of workflow runs");
-  needs_.verdict.note("cancel " + start->run->id.text() + " at " + server->name());
-  server->flows().cancel(start->tenant, start->run->id, [server, start](const flow::RunOutcome& outcome) {
-    if (server->is_dead()) return;
-    const auto* run = std::get_if<model::WorkflowRun>(&outcome);
-    if (run != nullptr && run->status == model::WorkflowRunStatus::cancelled) start->is_cancelled = true;
-  });
-}
-
-void Clients::read_workflow(const std::shared_ptr<Server>& server, const model::WorkflowRun& run) {
-  const auto reading = std::make_shared<WorkflowReading>(server, run.id);
-  reading->place = server->flows().read(run, {}, *reading);
-  testimony_.workflow_readings.push_back(reading);
-}
-
-void Clients::read_workflows(const std::shared_ptr<Server>& server) {
-  for (const auto& start : testimony_.workflow_starts) {
-    if (start->run) read_workflow(server, *start->run);
-  }
-}
-
 // ── as time passes ──────────────────────────────────────────────────────────────────────────────
-
-void Clients::on_events_lost(model::RunId run, model::Position left) {
-  for (const auto& reading : testimony_.readings) {
-    if (reading->run.id == run) reading->kept = std::min(reading->kept.value_or(left), left);
-  }
-}
 
 void Clients::stir(const Servers& ready, bool impatient) {
   auto at = ready;
@@ -367,9 +315,6 @@ void Clients::forget(const Server& server) {
   for (const auto& awaiting : testimony_.awaitings) {
     if (awaiting->server.get() == &server) awaiting->place.reset();
   }
-  for (const auto& reading : testimony_.workflow_readings) {
-    if (reading->server.get() == &server) reading->place.reset();
-  }
 }
 
 std::vector<model::ConversationId> Clients::conversations() const {
@@ -380,7 +325,7 @@ std::vector<model::ConversationId> Clients::conversations() const {
 
 bool Clients::is_archived(model::ConversationId conversation) const {
   return std::ranges::any_of(testimony_.archivings, [&](const auto& archiving) {
-    return archiving->conversation == conversation && archiving->is_confirmed;
+    return archiving->conversation == conversation && archiving->told;
   });
 }
 

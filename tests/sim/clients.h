@@ -1,5 +1,5 @@
-// All clients: hosts that send messages, people who read, decide, cancel and archive. They know only what they
-// received, and they reconnect when their server dies.
+// Everybody outside: hosts that send messages, people who read, decide, cancel and archive. They know what they were
+// told and nothing else, and they come back when a server dies on them.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ struct Sending {
   bool is_probe = false;       // nothing else is going on any more: the conversation must be free
   bool after_archive = false;  // the conversation was archived, and this was known, before it was first asked for
   std::vector<std::shared_ptr<Server>> asked;  // and not answered yet
-  std::set<model::RunId> runs;                 // that servers reported
+  std::set<model::RunId> runs;                 // that it was told of
   bool is_done = false;
   int tries = 0;
 };
@@ -54,34 +54,7 @@ class Reading final : public engine::Reader {
   bool is_full = false;
   bool ended = false;
   bool lost = false;
-  bool is_closed = false;               // the reader has left, come back or seen the end
-  std::optional<model::Position> kept;  // a power cut took the run's events after this one; it may have received them
-  std::unique_ptr<engine::Reading> place;
-};
-
-// A workflow run that was started, and what clients know of it.
-struct WorkflowStart {
-  std::shared_ptr<Server> server;
-  model::TenantId tenant;
-  std::optional<model::WorkflowRun> run;  // accepted
-  bool is_cancelled = false;              // as a server answered
-};
-
-// One connection of one reader of a workflow run.
-class WorkflowReading final : public engine::Reader {
- public:
-  WorkflowReading(std::shared_ptr<Server> at, model::WorkflowRunId of) : server(std::move(at)), run(of) {}
-  void take(SharedBytes lines) override {
-    if (!server->is_dead()) text += *lines;
-  }
-  bool full() const override { return false; }
-  void end() override { ended = ended || !server->is_dead(); }
-  void lose(const Error&) override {}
-
-  std::shared_ptr<Server> server;
-  model::WorkflowRunId run;
-  std::string text;
-  bool ended = false;
+  bool is_closed = false;  // the reader has left, come back or seen the end
   std::unique_ptr<engine::Reading> place;
 };
 
@@ -99,23 +72,23 @@ struct Deciding {
   model::Approval approval;
   bool approve = false;
   std::string by;
-  std::optional<model::ApprovalStatus> answer;  // of a success
+  std::optional<model::ApprovalStatus> told;  // by a success
   bool refused = false;
 };
 
 struct Cancelling {
   std::shared_ptr<Server> server;
   model::Run run;
-  bool is_reported_cancelled = false;
-  bool is_reported_finished = false;
+  bool told_cancelled = false;
+  bool told_finished = false;
 };
 
 struct Archiving {
   model::ConversationId conversation;
-  bool is_confirmed = false;
+  bool told = false;
 };
 
-// What all clients have received.
+// The facts that everybody outside has gathered.
 struct Testimony {
   std::vector<std::shared_ptr<Sending>> sendings;
   std::vector<std::shared_ptr<Reading>> readings;
@@ -123,9 +96,7 @@ struct Testimony {
   std::vector<std::shared_ptr<Deciding>> decidings;
   std::vector<std::shared_ptr<Cancelling>> cancellings;
   std::vector<std::shared_ptr<Archiving>> archivings;
-  std::vector<model::Run> known;  // runs of which a client knows
-  std::vector<std::shared_ptr<WorkflowStart>> workflow_starts;
-  std::vector<std::shared_ptr<WorkflowReading>> workflow_readings;
+  std::vector<model::Run> known;  // runs that somebody was told of
 };
 
 class Clients final {
@@ -150,15 +121,9 @@ class Clients final {
   void decide(const Servers& ready);
   void cancel(const Servers& ready);
   void archive(const Servers& ready);
-  // Starts a workflow, or reads or cancels a workflow run.
-  void run_workflow(const Servers& ready);
-  void read_workflows(const std::shared_ptr<Server>& server);
-  // A power cut took the run's events after this one.
-  void on_events_lost(model::RunId run, model::Position left);
-  void add_workflow(model::Workflow workflow) { workflows_.push_back(std::move(workflow)); }
   // What they do by themselves as time passes: ask again, come back, read on, leave.
   void stir(const Servers& ready, bool impatient);
-  // The server is about to be dropped: no client may hold a place in it.
+  // The server is about to be dropped: nobody may hold a place in it.
   void forget(const Server& server);
 
   const Testimony& testimony() const { return testimony_; }
@@ -166,7 +131,6 @@ class Clients final {
   bool is_archived(model::ConversationId conversation) const;
   std::size_t unanswered() const;
   const std::vector<model::Tenant>& tenants() const { return tenants_; }
-  const std::vector<model::Workflow>& workflows() const { return workflows_; }
 
  private:
   void ask(const std::shared_ptr<Sending>& sending, const std::shared_ptr<Server>& server);
@@ -174,9 +138,6 @@ class Clients final {
   void learn(const model::Run& run);
   void decide_one(const std::shared_ptr<Server>& server, const model::Approval& approval, bool approve);
   const model::Tenant& tenant_of(model::TenantId id) const;
-  void start_workflow(const std::shared_ptr<Server>& server);
-  void cancel_workflow(const std::shared_ptr<Server>& server, const std::shared_ptr<WorkflowStart>& start);
-  void read_workflow(const std::shared_ptr<Server>& server, const model::WorkflowRun& run);
 
   struct Known {
     model::ConversationId id;
@@ -187,7 +148,6 @@ class Clients final {
   std::vector<model::Tenant> tenants_;
   std::vector<Known> conversations_;
   std::vector<model::Approval> approvals_;
-  std::vector<model::Workflow> workflows_;
   Testimony testimony_;
   int64_t numbers_ = 0;
 };

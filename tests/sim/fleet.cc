@@ -69,7 +69,7 @@ class BoxWork final : public dispatch::Work {
       : fleet_(fleet), box_(std::move(box)), ear_(std::move(ear)) {}
   ~BoxWork() override {
     const bool is_heard = std::exchange(ear_->listener, nullptr) != nullptr && box_ != nullptr && box_->ear == ear_;
-    // A work that is dropped while it is being stopped ends at once, like any other.
+    // Whoever is dropped while it is being stopped ends at once, like any other.
     if ((is_heard || is_stopping_) && !ear_->server->loop().is_dead()) fleet_.let_go(box_);
   }
   void stop(Callback<void()> gone) override {
@@ -107,11 +107,7 @@ std::unique_ptr<dispatch::Work> BoxDispatcher::dispatch(dispatch::Dispatch dispa
   if (dispatch.mark.empty()) {
     return std::make_unique<BoxWork>(fleet_, fleet_.begin(*this, dispatch, ear), ear);
   }
-  auto box = fleet_.of_mark(dispatch.mark);
-  if (box != nullptr && !fleet_.has_lines_after(*box, parse_mark(dispatch.mark).line)) {
-    fleet_.let_go(box);
-    box = nullptr;
-  }
+  const auto box = fleet_.of_mark(dispatch.mark);
   if (box == nullptr) {
     loop_.post([ear] {
       if (ear->listener != nullptr) {
@@ -145,10 +141,10 @@ void BoxDispatcher::list_parked(Callback<void(std::vector<dispatch::ParkedRun>)>
 void Fleet::check_start(const Box& box, const dispatch::Dispatch& dispatch, const BoxDispatcher& server) {
   if (dispatch.checkpoint.empty()) return;
   if (!used_up_.emplace(dispatch.run, dispatch.checkpoint).second) {
-    verdict_.wrong("I-16", name_of(box) + " continues from a checkpoint that was used: " + dispatch.checkpoint);
+    verdict_.wrong("I-16", name_of(box) + " goes on from a checkpoint that was used: " + dispatch.checkpoint);
   }
   if (forgotten_.contains({server.machine(), box.run})) {
-    verdict_.wrong("I-21", name_of(box) + " continues, and the workspace that was kept for it is gone");
+    verdict_.wrong("I-21", name_of(box) + " goes on, and the workspace that was kept for it is gone");
   }
 }
 
@@ -156,7 +152,7 @@ void Fleet::check_start(const Box& box, const dispatch::Dispatch& dispatch, cons
 void Fleet::check_shelf(const Box& kept, const Box& next) {
   for (const auto& box : boxes_) {
     if (box->id <= kept.id || box->conversation != kept.conversation || box->run == next.run) continue;
-    verdict_.wrong("I-21", name_of(next) + " continues in box " + std::to_string(kept.id) + ", but box " +
+    verdict_.wrong("I-21", name_of(next) + " goes on in box " + std::to_string(kept.id) + ", but box " +
                                std::to_string(box->id) + " came after that");
   }
 }
@@ -179,7 +175,7 @@ std::shared_ptr<Box> Fleet::begin(BoxDispatcher& server, const dispatch::Dispatc
   } else if (const auto place = box->script.place_after(dispatch.told_text, dispatch.told_reasoning)) {
     box->at = *place;
   } else {
-    verdict_.wrong("I-8", name_of(*box) + " is to continue after a text that it never said: " + dispatch.told_text);
+    verdict_.wrong("I-8", name_of(*box) + " is to go on after a text that it never told: " + dispatch.told_text);
   }
   check_start(*box, dispatch, server);
   const auto* const secret = dispatch.secrets ? dispatch.secrets->find(secret_alias) : nullptr;
@@ -198,7 +194,7 @@ std::shared_ptr<Box> Fleet::begin(BoxDispatcher& server, const dispatch::Dispatc
   verdict_.count("boxes");
   verdict_.note(name_of(*box) + " begins at act " + std::to_string(box->at));
   hear(box, ear, 0);
-  // How to re-attach it is reported before it does anything.
+  // Where it can be heard again is told before it does anything.
   if (habits_.survives_server)
     server.loop().post([box, ear] {
       if (ear->listener != nullptr)
@@ -219,7 +215,7 @@ void Fleet::act(const std::shared_ptr<Box>& box) {
   if (act.kind == Act::Kind::gate) {
     box->state = Box::State::at_gate;
     if (!box->keeps_box) {
-      // A runner elsewhere keeps nothing: the server that listens to it does.
+      // A runner elsewhere keeps nothing: it is whoever hears it that does.
       if (!habits_.survives_server) park(*box, *box->ear->server);
       end(box);
     }
@@ -233,21 +229,17 @@ void Fleet::act(const std::shared_ptr<Box>& box) {
 }
 
 void Fleet::acknowledge(const std::shared_ptr<Box>& box, std::size_t lines) {
-  box->acknowledged = std::max(box->acknowledged, lines);
   if (box->awaited_line == 0 || lines < box->awaited_line || box->state != Box::State::working) return;
   box->awaited_line = 0;
   box->is_known = true;
   do_step(box);
 }
 
-// The one that it reported last.
+// The one it told of last.
 void Fleet::do_step(const std::shared_ptr<Box>& box) {
   if (box->is_suspended) return static_cast<void>(box->begins_later = true);
   const auto& step = box->lines.back().body;
-  // Events of a runner elsewhere are flow, so a power cut may take the line that says that a step had begun (decision
-  // 22).
-  const bool is_forgotten = habits_.survives_server && forgetful_.contains(box->run);
-  if (!done_.emplace(box->run, step).second && !is_forgotten)
+  if (!done_.emplace(box->run, step).second)
     verdict_.wrong("I-8", name_of(*box) + " does again what was done: " + step);
   verdict_.count("steps done");
   go(box);
@@ -258,15 +250,15 @@ void Fleet::add_line(const std::shared_ptr<Box>& box, Act act) {
   deliver(box, box->ear);
 }
 
-// A line is delivered on the server's own loop, which may be frozen.
+// A line is told on the server's own loop, which may be standing still.
 void Fleet::deliver(const std::shared_ptr<Box>& box, const std::shared_ptr<Ear>& ear) {
   if (!ear || ear->listener == nullptr) return;
   ear->server->loop().post([this, box, ear] {
-    while (ear->listener != nullptr && ear->heard < box->lines.size()) report(box, *ear, ear->heard++);
+    while (ear->listener != nullptr && ear->heard < box->lines.size()) tell(box, *ear, ear->heard++);
   });
 }
 
-void Fleet::report(const std::shared_ptr<Box>& box, Ear& ear, std::size_t line) {
+void Fleet::tell(const std::shared_ptr<Box>& box, Ear& ear, std::size_t line) {
   const auto& act = box->lines[line];
   auto& listener = *ear.listener;
   switch (act.kind) {
@@ -307,7 +299,7 @@ void Fleet::hear(const std::shared_ptr<Box>& box, const std::shared_ptr<Ear>& ea
   interruptions_.on_work(box->run, box->node, loop_.monotonic_us());
   box->patience.cancel();
   acknowledge(box, after);
-  verdict_.note(name_of(*box) + " is listened to from line " + std::to_string(after));
+  verdict_.note(name_of(*box) + " is heard from line " + std::to_string(after));
   deliver(box, ear);
 }
 
@@ -315,7 +307,7 @@ std::shared_ptr<Box> Fleet::of_mark(std::string_view mark) const {
   const auto id = parse_mark(mark).box;
   if (id <= 0 || id > static_cast<int64_t>(boxes_.size())) return nullptr;
   const auto& box = boxes_[static_cast<std::size_t>(id) - 1];
-  // One that ended is known until its last line was delivered or it gave up.
+  // One that ended is known for as long as nobody had the patience to wait for its last line.
   return box->ear == nullptr ? nullptr : box;
 }
 
@@ -326,16 +318,8 @@ void Fleet::end(const std::shared_ptr<Box>& box) {
   verdict_.note(name_of(*box) + " is gone");
 }
 
-bool Fleet::has_lines_after(const Box& box, std::size_t line) {
-  if (line >= box.acknowledged) return true;
-  if (!forgetful_.contains(box.run)) {
-    verdict_.wrong("I-8", name_of(box) + " is asked for lines that were acknowledged");
-  }
-  return false;
-}
-
 void Fleet::let_go(const std::shared_ptr<Box>& box) {
-  // Its end was delivered, so it is kept until its lease ends.
+  // Its end was told, so it stands on the shelf until its lease ends.
   if (box->state == Box::State::kept && box->ear && box->ear->heard == box->lines.size()) return;
   end(box);
   box->ear.reset();
@@ -355,7 +339,7 @@ void Fleet::stop(const std::shared_ptr<Box>& box, NodeLoop& loop, Callback<void(
 
 void Fleet::go_on(const std::shared_ptr<Box>& box) {
   if (box->state != Box::State::at_gate) {
-    verdict_.wrong("I-16", name_of(*box) + " is to continue, but does not wait");
+    verdict_.wrong("I-16", name_of(*box) + " is to go on, but does not wait");
     return;
   }
   box->state = Box::State::working;
@@ -400,7 +384,7 @@ std::vector<dispatch::ParkedRun> Fleet::parked_at(const std::string& machine) co
   return found;
 }
 
-// ── faults ──────────────────────────────────────────────────────────────────────────────────
+// ── misfortune ──────────────────────────────────────────────────────────────────────────────────
 
 void Fleet::lose_server(model::NodeId node) {
   interruptions_.on_gone(node);

@@ -18,8 +18,8 @@ namespace sluice::sim {
 
 // How the boxes of a world behave.
 struct FleetHabits {
-  bool survives_server = false;  // a box works on for a while when its server is gone, and can be re-attached
-  bool resumable = false;        // the model says the same again, so text that was sent can be continued
+  bool survives_server = false;  // a box goes on for a while when its server is gone, and can be heard on
+  bool resumable = false;        // the model says the same again, so told text can be gone on from
   int64_t reattach_ms = 5'000;
   int64_t stop_ms_max = 0;  // how long it takes to prove that a box is gone
 };
@@ -55,7 +55,7 @@ class BoxDispatcher final : public dispatch::Dispatcher {
   std::string machine_;
 };
 
-// A server's connection to a box; the listener is null once it does not listen any more.
+// Whoever listens to a box; the listener is null once it does not any more.
 struct Ear {
   BoxDispatcher* server = nullptr;
   dispatch::DispatchListener* listener = nullptr;
@@ -74,18 +74,17 @@ struct Box {
   Script script;
   std::size_t at = 0;  // the next act
   enum class State : uint8_t { working, at_gate, kept, gone } state = State::working;
-  std::vector<Act> lines;                      // all that it reported
+  std::vector<Act> lines;                      // all that it told
   std::shared_ptr<dispatch::Witness> witness;  // of a box that goes with its server
-  bool is_known = false;         // to any server that would do its work elsewhere: that something is done here
-  std::size_t awaited_line = 0;  // it waits until this one is; 0: for none
-  std::size_t acknowledged = 0;  // lines
+  bool is_known = false;                       // to whoever would do its work elsewhere: that something is done here
+  std::size_t awaited_line = 0;                // it waits until this one is; 0: for none
   bool is_suspended = false;
   bool goes_later = false;    // to its next act, when it resumes
   bool begins_later = false;  // its step
   std::shared_ptr<Ear> ear;
   world::Timer next;
   world::Timer stopping;
-  world::Timer patience;  // until a box without a listener gives up
+  world::Timer patience;  // until a box that nobody hears gives up
   int64_t orphan_us = 0;  // since when another server works on its run; 0: none does
 };
 
@@ -112,10 +111,6 @@ class Fleet final {
 
   // This server is gone, and with it what lived there. What it had kept for a run that waits is on its machine's disk.
   void lose_server(model::NodeId node);
-  // A power cut took events of the run that may have said what its box does.
-  void on_events_lost(model::RunId run) { forgetful_.insert(run); }
-  // The box has the lines after this one: a runner drops those that were acknowledged.
-  bool has_lines_after(const Box& box, std::size_t line);
   // One box is lost; false when there is none.
   bool lose_one();
 
@@ -133,7 +128,7 @@ class Fleet final {
   void add_line(const std::shared_ptr<Box>& box, Act act);
   void do_step(const std::shared_ptr<Box>& box);
   void deliver(const std::shared_ptr<Box>& box, const std::shared_ptr<Ear>& ear);
-  void report(const std::shared_ptr<Box>& box, Ear& ear, std::size_t line);
+  void tell(const std::shared_ptr<Box>& box, Ear& ear, std::size_t line);
   void end(const std::shared_ptr<Box>& box);
   void park(const Box& box, const BoxDispatcher& server);
   void check_start(const Box& box, const dispatch::Dispatch& dispatch, const BoxDispatcher& server);
@@ -149,9 +144,8 @@ class Fleet final {
   std::map<Shelf, model::ConversationId> parked_;      // workspaces that wait for a human
   std::set<Shelf> forgotten_;                          // and were removed
   std::map<model::RunId, std::set<std::string>> secrets_given_;
-  std::set<std::pair<model::RunId, std::string>> used_up_;  // checkpoints that a box continued from
-  std::set<std::pair<model::RunId, std::string>> done_;     // steps, by any box
-  std::set<model::RunId> forgetful_;                        // runs of which a power cut took events
+  std::set<std::pair<model::RunId, std::string>> used_up_;  // checkpoints that somebody went on from
+  std::set<std::pair<model::RunId, std::string>> done_;     // steps, by whomever
 };
 
 }  // namespace sluice::sim

@@ -3,26 +3,15 @@
 #include <algorithm>
 
 namespace sluice::sim {
-namespace {
-
-// A server that cannot reach the store keeps its runs for a minute, counted from its last beat that got through.
-constexpr int64_t drops_after_us = 59'000'000;
-
-}  // namespace
 
 void Interruptions::on_beat(model::NodeId node, int64_t now_us) {
   auto& server = servers_[node];
   if (is_silent(server, now_us)) server.silent_until_us = now_us;
-  if (has_dropped(server, now_us)) server.dropped_until_us = now_us;
   server.beat_us = now_us;
 }
 
 bool Interruptions::is_silent(const Carrier& server, int64_t now_us) const {
   return server.is_troubled && now_us - server.beat_us >= dead_us_;
-}
-
-bool Interruptions::has_dropped(const Carrier& server, int64_t now_us) {
-  return server.is_troubled && now_us - server.beat_us >= drops_after_us;
 }
 
 void Interruptions::on_moved(model::NodeId by, const model::Run& run, bool begins, int64_t now_us) {
@@ -39,7 +28,7 @@ bool Interruptions::was_struck(const Work& work, int64_t now_us) const {
            const auto found = servers_.find(node);
            if (found == servers_.end()) return false;
            const auto& server = found->second;
-           return server.is_gone || has_dropped(server, now_us) || server.dropped_until_us > work.since_us ||
+           return server.is_gone ||
                   (was_taken && (is_silent(server, now_us) || server.silent_until_us > work.since_us));
          });
 }

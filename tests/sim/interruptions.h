@@ -1,6 +1,6 @@
 // Why a run may be interrupted: the server that carried it died, was drained, or was silent for so long that the others
-// had to take it for dead, or that it dropped its own runs; or its sandbox was lost. Each cause counts for the runs
-// that it struck, and only after their work began last.
+// had to take it for dead; or its sandbox was lost. Each cause counts for the runs that it struck, and only after their
+// work began last.
 #pragma once
 
 #include <map>
@@ -17,9 +17,9 @@ class Interruptions final {
   void on_beat(model::NodeId node, int64_t now_us);
   // A fault that can keep this server from writing has begun.
   void on_trouble(model::NodeId node) { servers_[node].is_troubled = true; }
-  // The server died, or is being stopped.
+  // The server died, or was told to stop.
   void on_gone(model::NodeId node) { servers_[node].is_gone = true; }
-  // A sandbox works on the run from now on, or reports to another server.
+  // A sandbox works on the run from now on, or is heard by another server.
   void on_work(model::RunId run, model::NodeId node, int64_t now_us) { runs_[run] = {{node}, now_us, false}; }
   void on_lost_sandbox(model::RunId run) { runs_[run].has_lost_sandbox = true; }
   // A commit of this server wrote the run; `begins`: it is streaming from now on.
@@ -33,8 +33,7 @@ class Interruptions final {
     bool is_gone = false;
     bool is_troubled = false;
     int64_t beat_us = 0;
-    int64_t silent_until_us = 0;   // the end of its last long silence
-    int64_t dropped_until_us = 0;  // the end of its last silence that made it drop its runs
+    int64_t silent_until_us = 0;  // the end of its last long silence
   };
   struct Work {
     std::set<model::NodeId> carriers;  // since it began
@@ -42,7 +41,6 @@ class Interruptions final {
     bool has_lost_sandbox = false;
   };
   bool is_silent(const Carrier& server, int64_t now_us) const;
-  static bool has_dropped(const Carrier& server, int64_t now_us);
   bool was_struck(const Work& work, int64_t now_us) const;
 
   int64_t dead_us_;

@@ -29,9 +29,9 @@ struct Plan {
   std::optional<uint64_t> only;
   bool is_long = false;
   bool until_found = false;  // a planted bug is wanted: finding it is what success is
-  bool digests = false;      // print each scenario's digest
+  bool digests = false;      // tell each story's digest
   int jobs = 0;
-  int servers = servers_max;  // at most, in one scenario
+  int servers = servers_max;  // at most, in one story
 };
 
 // What a worker and its parent share. A worker that dies leaves the seed it died of.
@@ -43,10 +43,10 @@ struct Desk {
   char counts[text_max];
 };
 
-SceneOptions options_for(uint64_t seed, const Plan& plan, bool prints) {
+SceneOptions options_for(uint64_t seed, const Plan& plan, bool told) {
   SceneOptions options;
   options.seed = seed;
-  options.prints = prints;
+  options.told = told;
   options.servers_max = plan.servers;
   if (plan.is_long) options.steps_max = 300;
   return options;
@@ -90,7 +90,7 @@ void work(const Plan& plan, Desk* desks, int number, int jobs) {
   keep(desk.counts, text);
 }
 
-int print_one(const Plan& plan, uint64_t seed) {
+int tell(const Plan& plan, uint64_t seed) {
   hang_at_most(hang_seconds);
   Scene scene(options_for(seed, plan, true));
   const auto& verdict = scene.play();
@@ -99,15 +99,15 @@ int print_one(const Plan& plan, uint64_t seed) {
   return verdict.wrongs.empty() ? 0 : 1;
 }
 
-// The end of the trace, by a process of its own: it may crash once more.
-void show_trace(const Plan& plan, uint64_t seed) {
+// The end of the story, by a process of its own: it may die of it once more.
+void show_story(const Plan& plan, uint64_t seed) {
   std::fflush(stdout);
   int ends[2];
   if (pipe(ends) != 0) return;
   if (fork() == 0) {
     dup2(ends[1], 1);
     close(ends[0]);
-    _exit(print_one(plan, seed));
+    _exit(tell(plan, seed));
   }
   close(ends[1]);
   std::vector<std::string> lines(1);
@@ -192,7 +192,7 @@ int judge(const Plan& plan) {
     return 0;
   }
   if (outcome.seed) {
-    show_trace(plan, *outcome.seed);
+    show_story(plan, *outcome.seed);
     const auto servers = plan.servers == servers_max ? "" : " --servers " + std::to_string(plan.servers);
     std::printf("\nseed %llu is WRONG: %s\nrun it again with: ./dev sim --seed %llu%s%s\n",
                 (unsigned long long)*outcome.seed, outcome.wrong.c_str(), (unsigned long long)*outcome.seed,
@@ -248,5 +248,5 @@ int main(int argc, char** argv) {
                  "       sim --seed S [--long] [--servers N]\n");
     return 2;
   }
-  return plan.only ? sluice::sim::print_one(plan, *plan.only) : sluice::sim::judge(plan);
+  return plan.only ? sluice::sim::tell(plan, *plan.only) : sluice::sim::judge(plan);
 }

@@ -1,4 +1,4 @@
-"""Plants one bug in a copy of a source: `plant.py NAME SOURCE OUT`. Each bug is a line that an engineer might have written;
+"""Plants one bug in a copy of a source: `plant.py NAME SOURCE OUT`. Each bug is a line that somebody might have written;
 a program is built with each of them, and the simulation must find it (docs/simulation.md)."""
 import pathlib
 import sys
@@ -48,23 +48,6 @@ BUGS = {
     "secret_of_refused": ("if (auto* outcome = std::get_if<AcceptOutcome>(&decided.value())) return std::move(*outcome);",
                           "if (auto* outcome = std::get_if<AcceptOutcome>(&decided.value())) {\n"
                           "    keep_secrets_of(db, made);\n    return std::move(*outcome);\n  }"),
-    "late_take_dropped": ("needs_.recoveries.carry(mine.value(), watch.is_over());",
-                          "if (!watch.is_over()) needs_.recoveries.carry(mine.value(), false);"),
-    "late_claim_dropped": ("    for (const auto& run : claimed.value()) needs_.host.on_claimed(run, true);\n", ""),
-    "silence_by_wall_clock": ("if (!db.failure()) beats_.hear(beats, now_us, now_us, seen);",
-                              "if (!db.failure()) beats_.hear(beats, now_us, now_us, seen);\n"
-                              "          for (std::size_t row = 0; row < beats.size(); ++row)\n"
-                              "            seen[row].silent_ms = std::max<int64_t>(0, server_.database_now().ms - "
-                              "beats[row].beat_at / 1'000);"),
-    "end_not_synced": ("return at_gate || append_.commit_class == CommitClass::boundary ? Class::boundary : Class::flow;",
-                       "return at_gate ? Class::boundary : Class::flow;"),
-    "used_up_at_first": ("row_.emplace(sql::append(db, store_.open_runs_, append_));",
-                         "auto given = append_;\n    append_.notices.clear();\n"
-                         "    row_.emplace(sql::append(db, store_.open_runs_, given));"),
-    "block_begun_twice": ("block.block, block.run_id, begun_here_ == block.block};",
-                          "block.block, what.has_run() && begun_here_ != block.block ? "
-                          "std::optional(needs_.ids.make<model::RunId>()) : block.run_id, begun_here_ == block.block};"),
-    "workflow_orphaned": ("(run.node == self() || needs_.engine.is_gone(run.node))", "run.node == self()"),
     "text_repeated": ("case text: past_.told_text += event.body; return;", "case text: return;"),
 }
 

@@ -10,7 +10,7 @@ from plant import BUGS
 
 
 def find(directory, bug, seeds):
-    """The seed that found it and the rule it broke; None and the program's output, if no seed found it."""
+    """The seed that found it and the rule it broke; None and what was said, if nobody found it."""
     done = subprocess.run([f"{directory}/sim_{bug}", "--until-found", "--seeds", seeds, "--jobs", "1"],
                           capture_output=True, text=True, timeout=600)
     found = re.search(r"found by seed (\d+): (.*)", done.stdout)

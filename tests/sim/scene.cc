@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "tests/sim/checks.h"
-#include "tests/sim/workflows.h"
 
 namespace sluice::sim {
 namespace {
@@ -11,7 +10,7 @@ namespace {
 constexpr int64_t quiet_ms_max = 180'000;
 constexpr int64_t attended_after_ms = 5'000;  // of quiet
 constexpr int64_t asks_again_ms = 6'000;
-constexpr int64_t fence_ms = 2'500;  // until a server that lost a run has let it go
+constexpr int64_t fence_ms = 2'500;  // until whoever lost a run has let it go
 
 std::vector<vault::MasterKey> master_keys() {
   return vault::parse_key_file("a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s").take();
@@ -22,7 +21,7 @@ std::vector<vault::MasterKey> master_keys() {
 Scene::Scene(const SceneOptions& options)
     : options_(options),
       chance_(options.seed * 2 + 1),
-      verdict_(loop_, options.prints),
+      verdict_(loop_, options.told),
       entropy_(options.seed ^ 0xc0ffee),
       ids_(loop_, entropy_),
       sealer_(master_keys(), entropy_) {
@@ -32,13 +31,6 @@ Scene::Scene(const SceneOptions& options)
   const bool alone = options_.servers_max == 1 || chance_.one_in(2);
   const auto count = static_cast<std::size_t>(alone ? 1 : chance_.between(2, options_.servers_max));
   slots_.resize(count);
-  disk_.separate_sessions(count > 1);
-  if (count > 1) weather_.power_cut = 0;  // the machine is the one of the only server and its database
-  if (weather_.power_cut > 0) {
-    using Durability = store::SimulatedDatabase::Durability;
-    is_strict_ = chance_.one_in(4);
-    disk_.prepare_power_cuts(is_strict_ ? Durability::strict : Durability::standard);
-  }
   for (std::size_t slot = 0; slot < count; ++slot) start_server(slot);
   if (chance_.one_in(2)) tidy_up_later();
 }
@@ -77,12 +69,6 @@ void Scene::furnish() {
     weather_.refused_read = now_and_then(25, 12);
     weather_.loses_news = chance_.one_in(4);
     weather_.doubles_news = chance_.one_in(4);
-    weather_.overlap = now_and_then(25, 15);
-    weather_.slow_session = now_and_then(25, 15);
-    weather_.late_answers = now_and_then(25, 15);
-    weather_.writes_hang = now_and_then(8, 6);
-    weather_.database_clock = now_and_then(20, 25);
-    weather_.power_cut = now_and_then(20, 25);
   }
   disk_.gather(chance_.one_in(2));
   FleetHabits habits;
@@ -112,22 +98,14 @@ void Scene::make_tenants() {
     store::create_tenant(store.database(), tenant, agent, [](Result<Unit>) {});
     tenants.push_back(tenant);
   }
+  loop_.settle();
   clients_ = std::make_unique<Clients>(Clients::Needs{loop_, *fleet_, verdict_, ids_, sealer_}, Chance(chance_.next()),
                                        tenants);
-  for (int i = 0; i < 2; ++i) {
-    model::Workflow workflow{.id = ids_.make<model::WorkflowId>(), .tenant_id = chance_.pick(tenants).id};
-    workflow.name = "workflow " + std::to_string(i);
-    workflow.definition = workflow_definition(chance_);
-    store::create_workflow(store.database(), workflow, [](const Result<Unit>&) {});
-    clients_->add_workflow(std::move(workflow));
-  }
-  loop_.settle();
 }
 
 void Scene::start_server(std::size_t number) {
   auto& slot = slots_[number];
   slot.ordered = {};
-  slot.sessions = {};
   slot.trouble.cancel();
   const auto name = std::string(1, static_cast<char>('A' + number)) + std::to_string(++slot.lives);
   slot.server = std::make_shared<Server>(Server::Needs{loop_, disk_, *fleet_, verdict_, sealer_}, name, chance_.next(),
@@ -144,18 +122,14 @@ Clients::Servers Scene::ready() const {
   return found;
 }
 
-Scene::Slot* Scene::slot_of(model::NodeId node) {
-  const auto found =
-      std::ranges::find_if(slots_, [&](const Slot& slot) { return slot.server && slot.server->node() == node; });
-  return found == slots_.end() ? nullptr : &*found;
-}
-
 Server* Scene::server_of(model::NodeId node) {
-  const auto* slot = slot_of(node);
-  return slot == nullptr ? nullptr : slot->server.get();
+  for (const auto& slot : slots_) {
+    if (slot.server && slot.server->node() == node) return slot.server.get();
+  }
+  return nullptr;
 }
 
-// ── the scenario ───────────────────────────────────────────────────────────────────────────────────
+// ── the story ───────────────────────────────────────────────────────────────────────────────────
 
 const Verdict& Scene::play() {
   pass_time(10);
@@ -178,7 +152,7 @@ const Verdict& Scene::play() {
 }
 
 void Scene::step() {
-  strike();
+  misfortune();
   if (chance_.one_in(3)) disk_.land();
   act();
   clients_->stir(ready(), false);
@@ -186,7 +160,7 @@ void Scene::step() {
   std::set<model::NodeId> excused;
   for (const auto& slot : slots_) {
     if (!slot.server) continue;
-    // Disconnected, and without others as far as it knows, it works on until it learns of one.
+    // Cut off, and without others as far as it has heard, it works on until it hears of one.
     const bool is_lone = slot.server->cut_off && slot.server->is_ready() && slot.server->engine().nodes().size() == 1;
     if (slot.server->loop().is_stalled() || is_lone) excused.insert(slot.server->node());
   }
@@ -199,14 +173,13 @@ void Scene::act() {
   auto at = ready();
   if (at.empty()) return;
   const auto dice = chance_.below(100);
-  if (dice < 9) return clients_->open_conversation(*chance_.pick(at));
-  if (dice < 48) return clients_->send(at);
-  if (dice < 66) return clients_->read(at);
-  if (dice < 71) return clients_->wait(at);
-  if (dice < 87) return clients_->decide(at);
-  if (dice < 92) return clients_->cancel(at);
-  if (dice < 94) return clients_->archive(at);
-  clients_->run_workflow(at);
+  if (dice < 10) return clients_->open_conversation(*chance_.pick(at));
+  if (dice < 50) return clients_->send(at);
+  if (dice < 70) return clients_->read(at);
+  if (dice < 75) return clients_->wait(at);
+  if (dice < 92) return clients_->decide(at);
+  if (dice < 98) return clients_->cancel(at);
+  clients_->archive(at);
 }
 
 void Scene::pass_time(int64_t ms) {
@@ -215,7 +188,7 @@ void Scene::pass_time(int64_t ms) {
   bury_dead();
 }
 
-// A server that died is dead for good. After a while another one starts in its place.
+// Whoever died does so for good, and is started again after a while as somebody else.
 void Scene::bury_dead() {
   for (std::size_t number = 0; number < slots_.size(); ++number) {
     auto& slot = slots_[number];
@@ -227,18 +200,6 @@ void Scene::bury_dead() {
     const auto wait = quiet_ ? 1 : chance_.one_in(2) ? chance_.between(1, 50) : chance_.between(50, 4'000);
     slot.again = loop_.after({wait}, [this, number] { start_server(number); });
   }
-  if (std::exchange(power_is_lost_, false)) lose_power();
-}
-
-// The machine of the server and its database loses its power: what was not synced is lost, except for a beginning of it
-// that the disk happened to write.
-void Scene::lose_power() {
-  const auto count = static_cast<int64_t>(disk_.unsynced_count());
-  const auto kept = chance_.one_in(2) ? 0 : chance_.below(count + 1);
-  verdict_.count("commits lost in a power cut", count - kept);
-  if (is_strict_ && count > 0) verdict_.wrong("durability", "a commit was not synced, though every commit is to be");
-  verdict_.note("the power cut takes " + std::to_string(count - kept) + " of " + std::to_string(count) + " commits");
-  disk_.cut_power(static_cast<std::size_t>(kept));
 }
 
 // As each server does now and then, beside whatever else it writes.
@@ -252,6 +213,146 @@ void Scene::tidy_up_later() {
     }
     tidy_up_later();
   });
+}
+
+// ── misfortunes ─────────────────────────────────────────────────────────────────────────────────
+
+void Scene::misfortune() {
+  if (happens(weather_.lost_box) && fleet_->lose_one()) verdict_.count("faults: lost box");
+  auto& slot = chance_.pick(slots_);
+  if (slot.server && !slot.server->is_dead() && !slot.server->is_buried()) strike(slot);
+}
+
+void Scene::begin_trouble(const Server& server, const char* what) {
+  verdict_.count("faults: " + std::string(what));
+  verdict_.note(server.name() + ": " + what);
+  interruptions_.on_trouble(server.node());
+  calm_ = false;
+}
+
+void Scene::strike(Slot& slot) {
+  auto& server = *slot.server;
+  const auto begin = [&](const char* what) { begin_trouble(server, what); };
+  const auto until = [&](int64_t ms, auto end) {
+    slot.trouble = loop_.after({ms}, [life = slot.server, end] {
+      if (!life->is_dead()) end(*life);
+    });
+  };
+  if (happens(weather_.crash)) {
+    begin("crash");
+    return server.die();
+  }
+  strike_a_write(slot);
+  if (happens(weather_.clock)) {
+    begin("clock jumps");
+    server.loop().jump(chance_.between(-600'000, 600'000));
+  }
+  if (happens(weather_.drain) && server.is_ready()) {
+    begin("drain");
+    server.draining = true;
+    interruptions_.on_gone(server.node());
+    server.engine().drain({chance_.between(0, 3'000)}, [life = slot.server] { life->die(); });
+  }
+  if (happens(weather_.full_disk)) {
+    begin("disk full");
+    server.disk_full = true;
+    server.disk_has_little = chance_.one_in(2);
+    return until(chance_.between(50, 4'000), [](Server& life) { life.disk_full = false; });
+  }
+  if (happens(weather_.slow_link)) {
+    begin("slow disk");
+    server.link().be_slow(chance_.between(1, 900));
+    return until(chance_.between(50, 4'000), [](Server& life) { life.link().be_slow(0); });
+  }
+  if (happens(weather_.cut)) {
+    begin("cut off from the store");
+    server.cut_off = true;
+    return until(chance_.between(50, 6'000), [](Server& life) { life.cut_off = false; });
+  }
+  if (happens(weather_.stall)) {
+    begin("stands still");
+    server.loop().stall();
+    return until(chance_.between(50, 8'000), [](Server& life) { life.loop().wake(); });
+  }
+}
+
+void Scene::strike_a_write(Slot& slot) {
+  if (happens(weather_.crash_at_write)) {
+    begin_trouble(*slot.server, "crash at a write");
+    slot.ordered = {chance_.between(1, 8), true, chance_.one_in(2)};
+  }
+  if (happens(weather_.unknown_write)) {
+    begin_trouble(*slot.server, "answer of a write lost");
+    slot.ordered = {chance_.between(1, 8), false, chance_.one_in(2)};
+  }
+  if (happens(weather_.late_write)) {
+    begin_trouble(*slot.server, "write late");
+    slot.ordered = {chance_.between(1, 8), chance_.one_in(2), false, false, true};
+  }
+  if (happens(weather_.collision)) {
+    begin_trouble(*slot.server, "write refused");
+    slot.ordered = {chance_.between(1, 8), false, false, true};
+  }
+}
+
+std::optional<store::Fault> Scene::on_write(model::NodeId by) {
+  auto* server = server_of(by);
+  if (server == nullptr) return std::nullopt;
+  if (server->is_dead()) return store::Fault::before_write;
+  auto& ordered = std::ranges::find(slots_, by, [](const Slot& slot) {
+                    return slot.server ? slot.server->node() : model::NodeId{};
+                  })->ordered;
+  if (ordered.in > 0 && --ordered.in == 0) {
+    const auto fault = ordered.is_late ? store::Fault::late
+                       : ordered.after ? store::Fault::after_write
+                                       : store::Fault::before_write;
+    if (ordered.collides) {
+      verdict_.note(server->name() + ": refused, because another row was in the way");
+      server->was_refused = true;
+      return store::Fault::collides;
+    }
+    verdict_.note(server->name() + (ordered.is_late ? ": written later, and not told"
+                                    : ordered.after ? ": written, but not told"
+                                                    : ": not written, and not told"));
+    server->wrote_late = server->wrote_late || ordered.is_late;
+    if (ordered.dies) server->die();
+    return fault;
+  }
+  // Where a little space is left, a group fails as a whole, and some of its members fit when each is tried alone.
+  if (server->disk_full && !(server->disk_has_little && chance_.one_in(2))) return store::Fault::full;
+  return std::nullopt;
+}
+
+bool Scene::reaches(model::NodeId node) {
+  const auto* server = server_of(node);
+  return server == nullptr || !server->cut_off;
+}
+
+bool Scene::refuses_list(model::NodeId to) {
+  if (quiet_ || !weather_.refuses_lists || server_of(to) == nullptr || !chance_.one_in(3)) return false;
+  verdict_.count("faults: refused list");
+  return true;
+}
+
+bool Scene::refuses_read(model::NodeId to) {
+  if (server_of(to) == nullptr || !happens(weather_.refused_read)) return false;
+  verdict_.count("faults: refused read");
+  return true;
+}
+
+int Scene::news_copies(model::NodeId to) {
+  const auto* server = server_of(to);
+  if (server == nullptr || server->cut_off) return 0;
+  if (quiet_) return 1;
+  if (weather_.loses_news && chance_.one_in(3)) {
+    verdict_.count("faults: lost news");
+    return 0;
+  }
+  if (weather_.doubles_news && chance_.one_in(3)) {
+    verdict_.count("faults: doubled news");
+    return 2;
+  }
+  return 1;
 }
 
 // ── what the disk sees ──────────────────────────────────────────────────────────────────────────
@@ -291,16 +392,6 @@ void Scene::on_moved(model::NodeId by, const model::Run& run) {
   before = run;
 }
 
-// Clients have received events that are lost now: other events will have their positions.
-void Scene::on_events_lost(model::RunId run, model::Position left) {
-  auto& known = runs_[run];
-  verdict_.note(run.text() + " has lost its events after " + std::to_string(left.value));
-  verdict_.count("events lost in a power cut", static_cast<int64_t>(known.head.value - left.value));
-  known.head = left;
-  fleet_->on_events_lost(run);
-  clients_->on_events_lost(run, left);
-}
-
 // Every run that is not over is live at the server that its row names, without any help of the periodic look.
 void Scene::check_attended() {
   const bool was_refused =
@@ -310,7 +401,7 @@ void Scene::check_attended() {
     auto* server = server_of(run.node);
     const bool is_explained = server != nullptr && (server->wrote_late || server->was_refused);
     if (is_explained || (server != nullptr && server->is_ready() && server->engine().attends(id))) continue;
-    // A server that could not take it over believes that another has, and looks again after half a minute.
+    // Who could not take it over believes that another has, and looks again after half a minute.
     if (server == nullptr && was_refused) continue;
     verdict_.wrong("attended",
                    id.text() + " is " + std::string(model::name_of(run.state)) + ", and " +
@@ -333,10 +424,9 @@ void Scene::check_looks() {
 // ── the quiet after it ──────────────────────────────────────────────────────────────────────────
 
 void Scene::begin_quiet() {
-  weather_ = {};
-  if (const auto left_us = writes_hang_until_us_ - loop_.monotonic_us(); left_us > 0) pass_time(left_us / 1'000 + 1);
   verdict_.note("quiet");
   quiet_ = true;
+  weather_ = {};
   disk_.land();
   for (std::size_t number = 0; number < slots_.size(); ++number) {
     auto& slot = slots_[number];
@@ -347,7 +437,6 @@ void Scene::begin_quiet() {
       start_server(number);
       continue;
     }
-    slot.sessions = {};
     slot.server->disk_full = false;
     slot.server->cut_off = false;
     slot.server->link().be_slow(0);
@@ -359,11 +448,7 @@ bool Scene::is_quiet() const {
   const bool all_over = std::ranges::all_of(runs_, [](const auto& run) { return model::is_over(run.second.state); });
   const bool all_up =
       std::ranges::all_of(slots_, [](const auto& slot) { return slot.server && slot.server->is_ready(); });
-  return all_over && all_up && fleet_->left_count() == 0 && clients_->unanswered() == 0 && are_workflows_over();
-}
-
-bool Scene::are_workflows_over() const {
-  return disk_.count("SELECT count(*) FROM workflow_runs WHERE status = 'running'") == 0;
+  return all_over && all_up && fleet_->left_count() == 0 && clients_->unanswered() == 0;
 }
 
 void Scene::probe() {
@@ -372,7 +457,6 @@ void Scene::probe() {
       verdict_.wrong("I-8", id.text() + " does not come to an end: " + std::string(model::name_of(run.state)));
     }
   }
-  if (!are_workflows_over()) verdict_.wrong("workflows", "a workflow run does not come to an end");
   for (const auto& left : fleet_->left()) verdict_.wrong("S-10", "left after everything: " + left);
   const auto at = ready();
   if (at.size() != slots_.size()) verdict_.wrong("ready", "a server does not get ready");
@@ -387,7 +471,6 @@ void Scene::probe() {
   for (const auto& run : known) {
     for (const auto& server : at) clients_->read_one(server, run, {.format = wire::Format::ndjson});
   }
-  for (const auto& server : at) clients_->read_workflows(server);
   for (int i = 0; i < 40; ++i) {
     pass_time(5);
     clients_->stir(ready(), true);

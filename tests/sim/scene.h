@@ -1,7 +1,6 @@
-// One simulated scenario: a world made from a seed, the faults in it, the quiet time after them, and the checks.
+// One simulated story: a world made from a seed, the misfortunes in it, the quiet after them, and the judgement.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <vector>
 
@@ -15,12 +14,12 @@ namespace sluice::sim {
 
 struct SceneOptions {
   uint64_t seed = 0;
-  int servers_max = 1;  // half of the scenarios have one, if there may be more
-  bool prints = false;  // every step, as it happens
+  int servers_max = 1;  // half the stories have one, if there may be more
+  bool told = false;    // the story, as it happens
   int steps_max = 60;
 };
 
-// Which faults a seed has, each as one chance in so many steps; 0: never.
+// Which misfortunes a seed has, each as one chance in so many steps; 0: never.
 struct Weather {
   int64_t crash = 0;
   int64_t crash_at_write = 0;
@@ -36,12 +35,6 @@ struct Weather {
   int64_t collision = 0;
   bool refuses_lists = false;
   int64_t refused_read = 0;  // of reads, not of steps
-  int64_t overlap = 0;
-  int64_t slow_session = 0;
-  int64_t late_answers = 0;
-  int64_t writes_hang = 0;  // of requests between servers, not of steps
-  int64_t database_clock = 0;
-  int64_t power_cut = 0;
   bool loses_news = false;
   bool doubles_news = false;
 };
@@ -62,10 +55,6 @@ class Scene final : private store::DatabaseWatch {
   int news_copies(model::NodeId to) override;
   void on_moved(model::NodeId by, const model::Run& run) override;
   void on_beat(model::NodeId by) override { interruptions_.on_beat(by, loop_.monotonic_us()); }
-  void on_mail_posted() override;
-  void on_events_lost(model::RunId run, model::Position left) override;
-  int64_t operation_delay_ms(model::NodeId of, store::SessionKind session) override;
-  int64_t answer_delay_ms(model::NodeId of, store::SessionKind session) override;
 
   void furnish();
   void make_tenants();
@@ -73,10 +62,10 @@ class Scene final : private store::DatabaseWatch {
   void step();
   void act();
   void tidy_up_later();
-  void strike();
+  void misfortune();
+  void trouble(Server& server, int64_t kind);
   void pass_time(int64_t ms);
   void bury_dead();
-  void lose_power();
   void begin_quiet();
   bool is_quiet() const;
   void check_attended();
@@ -92,29 +81,17 @@ class Scene final : private store::DatabaseWatch {
     bool after = false;
     bool collides = false;  // instead: it is refused, because another row is in its way
     bool is_late = false;   // instead: it is written later than it gives up
-    bool overlaps = false;  // instead: another transaction writes the same row first
-  };
-  // One of a server's sessions with the database.
-  struct Session {
-    int64_t waits_until_us = 0;  // before it executes anything
-    int64_t answer_ms_max = 0;
-    int64_t answers_late_until_us = 0;
   };
   struct Slot {
     std::shared_ptr<Server> server;
     world::Timer trouble;  // its end
     world::Timer again;    // until it is started again
     Ordered ordered;
-    std::array<Session, store::session_kind_count> sessions;
     int lives = 0;
   };
   void begin_trouble(const Server& server, const char* what);
   void strike(Slot& slot);
   void strike_a_write(Slot& slot);
-  void strike_a_session(Slot& slot);
-  void strike_the_database();
-  Slot* slot_of(model::NodeId node);
-  bool are_workflows_over() const;
 
   SceneOptions options_;
   Chance chance_;
@@ -123,7 +100,7 @@ class Scene final : private store::DatabaseWatch {
   ChanceEntropy entropy_;
   world::IdSource ids_;
   vault::Sealer sealer_;
-  mutable store::SimulatedDatabase disk_;
+  store::SimulatedDatabase disk_;
   Weather weather_;
   engine::EngineOptions engine_options_;
   Interruptions interruptions_{engine_options_.dead_ms};
@@ -133,10 +110,7 @@ class Scene final : private store::DatabaseWatch {
   std::vector<std::shared_ptr<Server>> graves_;
   world::Timer tidying_;
   bool quiet_ = false;
-  bool calm_ = true;        // no fault has happened that changes who waits for what
-  bool is_strict_ = false;  // every commit is synced
-  bool power_is_lost_ = false;
-  int64_t writes_hang_until_us_ = 0;
+  bool calm_ = true;  // no misfortune has happened that changes who waits for what
 
   // Seen at the disk.
   std::map<model::RunId, model::Run> runs_;

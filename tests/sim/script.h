@@ -1,5 +1,5 @@
 // What a simulated agent does with a prompt. The prompt names a number, and the number decides everything, so that
-// a box that answers it again says the same, and a checker knows what must have been said.
+// whoever answers it again says the same, and a checker knows what must have been said.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ struct Script {
 
   // What the message of a run that completes must say.
   std::string whole_text() const;
-  // The act that follows this much text; empty when the script never says it.
+  // Where someone goes on who has told this much; empty when nobody who follows the script has told that.
   std::optional<std::size_t> place_after(std::string_view text, std::string_view reasoning) const;
 };
 

@@ -33,22 +33,11 @@ void Server::start() {
   needs_.verdict.note(name_ + " starts as " + node_.text());
   store_ = std::make_unique<store::SimulatedStore>(needs_.disk, link_, node_);
   engine_ = engine::make_engine({*store_, dispatcher_, loop_, ids_, log_, metrics_, needs_.sealer}, options_);
-  flows_ = flow::make_flows({*store_, *engine_, client_, loop_, ids_, log_}, {});
-  const auto end = [this](const Result<Unit>& recovered) {
+  engine_->recover([this](Result<Unit> recovered) {
     needs_.verdict.note(name_ + (recovered ? " is ready" : " cannot recover: " + recovered.error().what));
     if (recovered) ready_ = true;
     if (!recovered) die();
-  };
-  engine_->recover([this, end](const Result<Unit>& recovered) {
-    if (!recovered) return end(recovered);
-    flows_->recover(end);
   });
-}
-
-void Server::drain(Millis deadline, Callback<void()> done) {
-  draining = true;
-  flows_->drain(deadline,
-                [this, deadline, done = std::move(done)]() mutable { engine_->drain(deadline, std::move(done)); });
 }
 
 void Server::die() {
@@ -59,7 +48,6 @@ void Server::die() {
 }
 
 void Server::bury() {
-  flows_.reset();
   engine_.reset();
   store_.reset();
 }

@@ -1,12 +1,10 @@
-// One lifetime of one simulated server: engine, workflows, store and loop, from its start to its death.
+// One life of one simulated server: engine, store and loop, from its start to its death.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "engine/engine.h"
-#include "flow/flow.h"
-#include "net/fake_client.h"
 #include "store/simulated_store.h"
 #include "tests/sim/fleet.h"
 #include "tests/sim/node_loop.h"
@@ -17,7 +15,7 @@ namespace sluice::sim {
 class TraceLog final : public world::Log {
  public:
   TraceLog(Verdict& verdict, std::string who) : verdict_(verdict), who_(std::move(who)) {}
-  bool wants(world::LogLevel) const override { return verdict_.prints(); }
+  bool wants(world::LogLevel) const override { return verdict_.is_told(); }
   void write(world::LogLevel level, std::string_view event, std::initializer_list<world::LogField> fields) override;
 
  private:
@@ -51,9 +49,6 @@ class Server final {
   const std::string& name() const { return name_; }
   model::NodeId node() const { return node_; }
   engine::Engine& engine() { return *engine_; }
-  flow::Flows& flows() { return *flows_; }
-  // It stops within so long, and dies.
-  void drain(Millis deadline, Callback<void()> done);
   store::Store& store() { return *store_; }
   NodeLoop& loop() { return loop_; }
   Link& link() { return link_; }
@@ -82,8 +77,6 @@ class Server final {
   engine::EngineOptions options_;
   std::unique_ptr<store::SimulatedStore> store_;
   std::unique_ptr<engine::Engine> engine_;
-  net::FakeClient client_{loop_};
-  std::unique_ptr<flow::Flows> flows_;
   bool ready_ = false;
 };
 

@@ -1,6 +1,5 @@
-#include "store/simulated_nodes.h"
+#include "store/sql_nodes.h"
 
-#include "store/simulated_database.h"
 #include "store/sql_query.h"
 #include "store/sqlite_runs.h"
 
@@ -86,7 +85,7 @@ void forget_silent(Connection& db, const std::vector<Beat>& silent) {
 
 }  // namespace
 
-const char* SimulatedNodes::schema() {
+const char* SqlNodes::schema() {
   return R"sql(
 ALTER TABLE runs ADD COLUMN node BLOB NOT NULL DEFAULT x'00000000000000000000000000000000';
 CREATE VIEW heads AS SELECT runs.id, flights.run, runs.epoch, runs.node, runs.state
@@ -104,35 +103,27 @@ CREATE TABLE agreed (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 )sql";
 }
 
-SimulatedNodes::SimulatedNodes(Database& database, Writer& writer, SimulatedServer& server)
-    : database_(database),
-      writer_(writer),
-      server_(server),
-      self_(server.node()),
-      loop_(server.loop()),
-      beats_(server.node()) {}
+SqlNodes::SqlNodes(Database& database, Writer& writer, OpenRuns& open_runs, model::NodeId self, world::Loop& loop)
+    : database_(database), writer_(writer), open_runs_(open_runs), self_(self), loop_(loop), beats_(self) {}
 
-// A connection that failed is made anew, because its operations can be repeated without harm.
+// A connection that failed is made anew, because what it says does no harm when it is said twice.
 template <typename T, typename Attempt>
-void SimulatedNodes::write(Done<T> done, Attempt attempt, Work::Class work_class) {
+void SqlNodes::write(Done<T> done, Attempt attempt) {
   const auto nothing = [](Connection&) -> Result<Unit> { return Unit{}; };
   if (writer_.broken()) {
     writer_.submit(
         std::make_unique<Operation<Unit, decltype(nothing)>>(Work::Class::reopen, nothing, [](const Result<Unit>&) {}));
   }
-  writer_.submit(std::make_unique<Operation<T, Attempt>>(work_class, std::move(attempt), std::move(done)));
+  writer_.submit(std::make_unique<Operation<T, Attempt>>(Work::Class::flow, std::move(attempt), std::move(done)));
 }
-
-// By the database's wall clock, in microseconds. No two of one node's are equal, even when that clock is set back.
-int64_t SimulatedNodes::beat_time() { return server_.database_now().ms * 1'000 + beat_count_++ % 1'000; }
 
 // ── who lives ───────────────────────────────────────────────────────────────────────────────────
 
-void SimulatedNodes::beat(NodeFigures figures, int64_t forget_ms, Done<std::vector<SeenNode>> done) {
+void SqlNodes::beat(NodeFigures figures, int64_t forget_ms, Done<std::vector<SeenNode>> done) {
   write(std::move(done),
         [this, figures = std::move(figures), forget_ms](Connection& db) -> Result<std::vector<SeenNode>> {
           const auto now_us = loop_.monotonic_us();
-          keep_beat(db, self_, figures, server_.database_now(), beat_time());
+          keep_beat(db, self_, figures, loop_.now(), now_us);
           forget_silent(db, beats_.silent_for(forget_ms, now_us));
           std::vector<Beat> beats;
           auto seen = read_nodes(db, beats);
@@ -141,7 +132,7 @@ void SimulatedNodes::beat(NodeFigures figures, int64_t forget_ms, Done<std::vect
         });
 }
 
-void SimulatedNodes::leave(Done<Unit> done) {
+void SqlNodes::leave(Done<Unit> done) {
   write(std::move(done), [this](Connection& db) -> Result<Unit> {
     execute(db, "DELETE FROM nodes WHERE id = ?", self_);
     execute(db, "DELETE FROM mail WHERE sender = ?", self_);
@@ -149,14 +140,14 @@ void SimulatedNodes::leave(Done<Unit> done) {
   });
 }
 
-void SimulatedNodes::agree(std::string name, std::string value, Done<std::string> done) {
+void SqlNodes::agree(std::string name, std::string value, Done<std::string> done) {
   write(std::move(done),
         [this, name = std::move(name), value = std::move(value)](Connection& db) -> Result<std::string> {
           execute(db,
                   "INSERT INTO agreed (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = "
                   "excluded.value WHERE EXISTS (SELECT 1 FROM nodes WHERE id = ?3) AND NOT EXISTS (SELECT 1 FROM "
                   "nodes WHERE id <> ?3 AND beat_at > ?4 - 10000000)",
-                  name, value, self_, beat_time());
+                  name, value, self_, loop_.monotonic_us());
           Query query(db, "SELECT value FROM agreed WHERE name = ?", name);
           std::string agreed;
           if (query.next()) query.read(agreed);
@@ -164,20 +155,20 @@ void SimulatedNodes::agree(std::string name, std::string value, Done<std::string
         });
 }
 
-void SimulatedNodes::follow(std::vector<model::RunId> runs) {
+void SqlNodes::follow(std::vector<model::RunId> runs) {
   const auto now_us = loop_.monotonic_us();
   std::erase_if(followed_, [&](const auto& wish) { return wish.second <= now_us; });
   for (const auto run : runs) followed_[run] = now_us + follow_ms * 1'000;
 }
 
-bool SimulatedNodes::follows(model::RunId run) const {
+bool SqlNodes::follows(model::RunId run) const {
   const auto wish = followed_.find(run);
   return wish != followed_.end() && loop_.monotonic_us() < wish->second;
 }
 
 // ── mail ────────────────────────────────────────────────────────────────────────────────────────
 
-void SimulatedNodes::post(Mail mail, Done<Unit> done) {
+void SqlNodes::post(Mail mail, Done<Unit> done) {
   write(std::move(done), [this, mail = std::move(mail)](Connection& db) -> Result<Unit> {
     execute(db,
             "INSERT INTO mail (id, sender, run, recipient, kind, body) VALUES (?, ?, ?, ?, ?, ?) "
@@ -187,7 +178,7 @@ void SimulatedNodes::post(Mail mail, Done<Unit> done) {
   });
 }
 
-void SimulatedNodes::inbox(Done<std::vector<Mail>> done) {
+void SqlNodes::inbox(Done<std::vector<Mail>> done) {
   database_.read(std::move(done), [self = self_](Connection& db) -> Result<std::vector<Mail>> {
     std::vector<Mail> found;
     Query query(
@@ -203,7 +194,7 @@ void SimulatedNodes::inbox(Done<std::vector<Mail>> done) {
   });
 }
 
-void SimulatedNodes::answer(model::MailId id, std::string body, Done<Unit> done) {
+void SqlNodes::answer(model::MailId id, std::string body, Done<Unit> done) {
   write(std::move(done), [id, body = std::move(body)](Connection& db) -> Result<Unit> {
     // The first answer counts.
     execute(db, "UPDATE mail SET answer = coalesce(answer, ?2) WHERE id = ?1", id, body);
@@ -213,7 +204,7 @@ void SimulatedNodes::answer(model::MailId id, std::string body, Done<Unit> done)
 }
 
 // What was given goes with the next question, so that an answer that is lost on its way is given again.
-void SimulatedNodes::answers(Done<std::vector<MailAnswer>> done) {
+void SqlNodes::answers(Done<std::vector<MailAnswer>> done) {
   write(std::move(done), [this](Connection& db) -> Result<std::vector<MailAnswer>> {
     for (const auto id : given_) execute(db, "DELETE FROM mail WHERE id = ?", id);
     std::vector<MailAnswer> found;
@@ -229,7 +220,7 @@ void SimulatedNodes::answers(Done<std::vector<MailAnswer>> done) {
   });
 }
 
-void SimulatedNodes::withdraw(model::MailId id, Done<Unit> done) {
+void SqlNodes::withdraw(model::MailId id, Done<Unit> done) {
   write(std::move(done), [this, id](Connection& db) -> Result<Unit> {
     execute(db, "DELETE FROM mail WHERE id = ? AND sender = ?", id, self_);
     return Unit{};
@@ -238,16 +229,14 @@ void SimulatedNodes::withdraw(model::MailId id, Done<Unit> done) {
 
 // ── runs that wait ──────────────────────────────────────────────────────────────────────────────
 
-void SimulatedNodes::held_elsewhere(Done<std::vector<HeldElsewhere>> done) {
+void SqlNodes::held_elsewhere(Done<std::vector<HeldElsewhere>> done) {
   database_.read(std::move(done), [self = self_](Connection& db) { return read_held(db, self); });
 }
 
-void SimulatedNodes::claim(std::vector<HeldRun> wanted, Done<std::vector<model::Run>> done) {
-  const auto attempt = [&open = server_.open_runs(), self = self_, wanted = std::move(wanted)](Connection& db) {
+void SqlNodes::claim(std::vector<HeldRun> wanted, Done<std::vector<model::Run>> done) {
+  database_.write(std::move(done), [&open = open_runs_, self = self_, wanted = std::move(wanted)](Connection& db) {
     return sql::claim(db, open, wanted, self);
-  };
-  server_.separates_sessions() ? write(std::move(done), attempt, Work::Class::boundary)
-                               : database_.write(std::move(done), attempt);
+  });
 }
 
 }  // namespace sluice::store

@@ -1,23 +1,22 @@
 // The servers that share one SQLite database, which exists only in a simulation of several (simulated_database.h): what
-// PgNodes does with PostgreSQL. The database sends the notifications itself, to news(). Everything happens on the
-// loop's thread.
+// PgNodes does with PostgreSQL, without news: those are the database's to give to news() of whom they concern.
+// Everything happens on the loop's thread.
 #pragma once
 
 #include <unordered_map>
 
 #include "store/beats.h"
 #include "store/database.h"
+#include "store/open_runs.h"
 
 namespace sluice::store {
 
-class SimulatedServer;
-
-class SimulatedNodes final : public Nodes {
+class SqlNodes final : public Nodes {
  public:
-  // `writer` is its own: heartbeats do not wait for writes of runs, and continue when these fail.
-  SimulatedNodes(Database& database, Writer& writer, SimulatedServer& server);
+  // `writer` is its own: who beats does not wait for those who write runs, and goes on when they cannot.
+  SqlNodes(Database& database, Writer& writer, OpenRuns& open_runs, model::NodeId self, world::Loop& loop);
 
-  // The tables that it needs, which no SQLite database of a lone server has.
+  // The tables that it wants, which no SQLite database of a lone server has.
   static const char* schema();
 
   model::NodeId self() const override { return self_; }
@@ -39,18 +38,16 @@ class SimulatedNodes final : public Nodes {
 
  private:
   template <typename T, typename Attempt>
-  void write(Done<T> done, Attempt attempt, Work::Class work_class = Work::Class::flow);
-  int64_t beat_time();
+  void write(Done<T> done, Attempt attempt);
 
   Database& database_;
   Writer& writer_;
-  SimulatedServer& server_;
+  OpenRuns& open_runs_;
   const model::NodeId self_;
   world::Loop& loop_;
   NodeNews* news_ = nullptr;
   std::unordered_map<model::RunId, int64_t> followed_;  // until when, by the loop's clock
   std::vector<model::MailId> given_;                    // answers that were given, and may go
-  int64_t beat_count_ = 0;
   Beats beats_;
 };
 
