@@ -32,7 +32,7 @@ Result<Forwarding> forwarding_to(std::string_view base_url, std::string_view tok
 }
 
 std::optional<Refusal> check_workspace_path(std::string_view path) {
-  const Refusal refusal{400, "a path of the workspace has neither dot segments nor encoded slashes or dots"};
+  Refusal refusal{400, "a path of the workspace has neither dot segments nor encoded slashes or dots"};
   const std::string plain = http::lower_case(path);
   if (!plain.starts_with('/') || plain.find('\\') != std::string::npos) return refusal;
   // Encoded once or more often: each decoding leaves a percent sign less.

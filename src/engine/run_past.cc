@@ -30,10 +30,11 @@ class PastReading final {
 
     auto said = co_await read_message(run.message_id);
     if (!said && !is_damage(said.error())) co_return said.error();
-    if (said) past_.assistant_message = std::move(said).take();
+    const bool is_damaged = !said;
+    if (!is_damaged) past_.assistant_message = std::move(said).take();
     past_.assistant_message.content = past_.told_text;
     // When a message is damaged, what is known of the run is all there will be.
-    if (!said) co_return std::move(past_);
+    if (is_damaged) co_return std::move(past_);
     if (run.state == RunState::parked) co_return co_await with_approval();
 
     auto asked = co_await read_message(run.user_message_id);

@@ -30,9 +30,9 @@ Task<> opened(Callback<void(Callback<void()>)> open) {
   const auto opening = std::make_shared<Opening>();
   co_await outside([open = std::move(open), opening]() mutable {
     open([opening] {
-      const auto kept = opening;  // what is called may destroy this callback
-      kept->is_over = true;
-      if (kept->then) kept->then();
+      opening->is_over = true;
+      // What is called may destroy this callback, and `opening` with it.
+      if (auto then = std::exchange(opening->then, nullptr)) then();
     });
   });
   if (!opening->is_over) co_await answer<Unit>([&](auto done) { opening->then = std::move(done); });

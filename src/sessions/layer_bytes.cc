@@ -107,7 +107,7 @@ std::vector<dispatch::KeptWorkspace> list_workspaces(const std::string& state_di
 std::optional<std::string> set_workspace_aside(const std::string& state_dir, model::ConversationId conversation) {
   const auto where = state_dir + "/workspaces/";
   for (int number = 0; number < 1'000; ++number) {  // the same conversation's may still be being removed
-    const auto to = where + aside_name(conversation.text()) + "-" + std::to_string(number);
+    auto to = where + aside_name(conversation.text()) + "-" + std::to_string(number);
     if (renameat2(AT_FDCWD, (where + conversation.text()).c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) {
       return to;
     }

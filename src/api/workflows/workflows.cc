@@ -100,8 +100,7 @@ std::optional<std::string> read_definition(const RequestPtr& request, json::Valu
                                            Findings& findings) {
   const auto definition = body.find("definition");
   if (!definition) return std::nullopt;
-  const auto text =
-      request->caller().is_sandbox() ? keep_variables(*definition, before, findings) : definition->to_text();
+  auto text = request->caller().is_sandbox() ? keep_variables(*definition, before, findings) : definition->to_text();
   const auto parsed = json::Document::parse(text);
   SLUICE_CHECK(parsed);
   findings.errors.append(flow::faults_of_definition(parsed.value().root(), "/definition"));
